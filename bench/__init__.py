@@ -1,0 +1,1 @@
+"""Figures: each module fills one table by a real run, `python -m bench.NAME`."""

@@ -1,0 +1,1 @@
+"""What we believe about a chain; its I/O is in `chain/io`."""

@@ -1,0 +1,123 @@
+"""Calls, results and logs by Ethereum's contract ABI; addresses are 20 bytes, not text."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Generic, ParamSpec, TypeVar
+
+from eth_abi.codec import ABICodec
+from eth_abi.decoding import AddressDecoder, StringDecoder
+from eth_abi.encoding import AddressEncoder, TextStringEncoder
+from eth_abi.exceptions import DecodingError
+from eth_abi.grammar import TupleType, parse
+from eth_abi.registry import ABIRegistry, registry
+from eth_hash.auto import keccak
+from eth_utils.address import to_checksum_address
+
+from proofcast.errors import InvalidInput, Reason
+
+Result = TypeVar("Result")
+Values = ParamSpec("Values")
+
+NOBODY = bytes(20)
+"""The zero address."""
+SELECTOR_LENGTH = 4
+
+
+class BytesAddressDecoder(AddressDecoder):
+    """An address as its 20 bytes."""
+
+    decoder_fn = staticmethod(bytes)  # type: ignore[assignment] # the library types it by what its own decoder returns
+
+
+class LenientStringDecoder(StringDecoder):
+    """Text as the chain has it: contracts do not check that it is UTF-8, so a wrong byte shows as `\\xff`."""
+
+    def __init__(self) -> None:
+        super().__init__("backslashreplace")  # type: ignore[no-untyped-call]
+
+
+def build_codec() -> ABICodec:
+    types: ABIRegistry = registry.copy()  # type: ignore[no-untyped-call]
+    types.unregister("address")
+    types.register("address", AddressEncoder, BytesAddressDecoder, label="address")
+    types.unregister("string")
+    types.register("string", TextStringEncoder, LenientStringDecoder, label="string")
+    return ABICodec(types)
+
+
+CODEC = build_codec()
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[Result]):
+    """A contract call, ready to be simulated or sent."""
+
+    data: bytes
+    read: Callable[[bytes], Result]
+    """Turns what the contract returns into a typed result."""
+    value: int = 0
+    """Wei sent along."""
+
+
+@lru_cache(maxsize=256)
+def split_types(types: str) -> tuple[str, ...]:
+    """The parts of a tuple type: `(uint256,(bytes,bool))` -> `uint256`, `(bytes,bool)`."""
+    if types == "()":
+        return ()
+    parsed = parse(types)
+    assert isinstance(parsed, TupleType), types
+    return tuple(part.to_type_str() for part in parsed.components)
+
+
+@lru_cache(maxsize=256)
+def compute_selector(signature: str) -> bytes:
+    """The first four bytes of a call or a custom error."""
+    return bytes(keccak(signature.encode())[:SELECTOR_LENGTH])
+
+
+def encode_values(types: str, values: Sequence[object]) -> bytes:
+    return CODEC.encode(split_types(types), values)
+
+
+def encode_call(signature: str, *arguments: object) -> bytes:
+    types = signature[signature.index("(") :]
+    return compute_selector(signature) + encode_values(types, arguments)
+
+
+def decode_values(types: str, data: bytes) -> tuple[object, ...]:
+    """The values in ABI-encoded data; data that does not have these types is refused."""
+    try:
+        return CODEC.decode(split_types(types), data)
+    except (DecodingError, OverflowError) as error:
+        raise InvalidInput(
+            Reason.MALFORMED,
+            f"`{len(data)}` bytes from the chain do not decode as `{types}`",
+            hint="check that the address is that of the contract and the node is on the right network",
+        ) from error
+
+
+def build_from(build: Callable[Values, Result], values: Sequence[object]) -> Result:
+    """Hand decoded values to a typed constructor; the ABI types, which a test compares with the contract, vouch."""
+    return build(*values)  # type: ignore[arg-type,call-arg]
+
+
+def reading(build: Callable[Values, Result], types: str) -> Callable[[bytes], Result]:
+    """A decoder for results of these types."""
+    return lambda data: build_from(build, decode_values(types, data))
+
+
+def returning_nothing() -> None:
+    """Builds from no returned value."""
+
+
+def format_value(value: object) -> str:
+    """A decoded value as a person reads it: addresses with checksum, other bytes as hex, text made harmless."""
+    if isinstance(value, bytes):
+        return str(to_checksum_address(value)) if len(value) == len(NOBODY) else "0x" + value.hex()
+    return escape_controls(str(value))
+
+
+def escape_controls(text: str) -> str:
+    """Text by strangers with its control characters written out, so that it cannot steer a terminal."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -1,0 +1,1 @@
+"""Our contracts' outside: reading, sending, keys, compiled artefacts and the development chain."""

@@ -1,0 +1,1 @@
+"""Simulators and playgrounds, shipped: each room's module imports that room and what lies below it."""

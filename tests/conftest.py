@@ -1,0 +1,68 @@
+"""What every test may use: `@pytest.mark.needs("anvil")` and seeds that are printed.
+
+A test that needs an outside tool says so by its name in `proofcast doctor`. Where the tool is absent the test is
+skipped with a reason that names it and how to get it; where PROOFCAST_REQUIRE lists the name, it fails instead.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from proofcast.cli import doctor
+
+ROOT = Path(__file__).parent.parent
+CHAIN_TOOLS = frozenset({"anvil", "forge"})
+"""Whoever needs one of these is marked `chain`, so that `make test-fast` leaves it out."""
+
+REMEDIES = {program.name: program.remedy for program in doctor.PROGRAMS} | {"data": doctor.check_data().remedy}
+
+# One profile everywhere: no deadline, because a deadline is a timing assertion; the failing example's blob is printed.
+settings.register_profile("proofcast", deadline=None, print_blob=True)
+settings.load_profile("proofcast")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs(*tools): outside tools without which the test is skipped")
+    config.addinivalue_line("markers", "chain: starts or compiles for a chain; left out of `make test-fast`")
+    config.addinivalue_line("markers", "slow: more than a few seconds; left out of `make test-fast`")
+    unknown = get_required() - REMEDIES.keys()
+    if unknown:
+        raise pytest.UsageError(
+            f"PROOFCAST_REQUIRE names `{', '.join(sorted(unknown))}`\nhint: known are {', '.join(sorted(REMEDIES))}"
+        )
+
+
+def get_required() -> set[str]:
+    return set(filter(None, os.environ.get("PROOFCAST_REQUIRE", "").split(",")))
+
+
+def get_needs(item: pytest.Item) -> set[str]:
+    return {tool for marker in item.iter_markers("needs") for tool in marker.args}
+
+
+def is_present(tool: str) -> bool:
+    return (doctor.find_data() if tool == "data" else doctor.find_program(tool)) is not None
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest applies `-m`
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        needs = get_needs(item)
+        assert needs <= REMEDIES.keys(), f"{item.nodeid} needs unknown tools {needs - REMEDIES.keys()}"
+        if needs & CHAIN_TOOLS:
+            item.add_marker("chain")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for tool in sorted(get_needs(item)):
+        if not is_present(tool):
+            give_up = pytest.fail if tool in get_required() else pytest.skip
+            give_up(f"needs `{tool}`: {REMEDIES[tool]}")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
