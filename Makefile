@@ -1,7 +1,7 @@
 # Each target does all its own set-up; `make` alone lists them.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check bench bench-gas bench-invariants docs clean system-deps preflight
+.PHONY: help artefacts demo test test-fast check bench bench-gas bench-invariants docs clean system-deps preflight
 MAKEFLAGS += --no-print-directory
 
 # Programs set up by make come first: tools/solc finds `node`, and Python finds `anvil` and `forge`, by name.
@@ -39,6 +39,9 @@ bench-gas: $(CORE) $(CONTRACTS) ## measure gas against the reference and the pap
 
 bench-invariants: $(CORE) $(CONTRACTS) ## a million random calls against the contracts' invariants
 	@python -m bench.invariants
+
+artefacts: $(CORE) $(CONTRACTS) ## compile the contracts into the Python package
+	@python tools/artefacts.py
 
 docs: $(CORE) $(CONTRACTS) ## regenerate the reference and run every block of the documentation
 	@mkdir -p docs/reference && python tools/reference.py > docs/reference/cli.md

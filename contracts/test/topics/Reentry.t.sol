@@ -217,11 +217,11 @@ contract ReentryTest is TopicTest {
     /// @dev A neighbour that was debited, left, and is then not reached any more, must not come back by its refund.
     function test_unsubscribe_byNeighbourBeyondThePage() public {
         Noop leaver = new Noop();
-        joinWith(actor, termsOf(2_000_000), DEPOSIT_GWEI);
+        joinWith(actor, termsOf(2_400_000), DEPOSIT_GWEI);
         for (uint256 i = 1; i < 7; ++i) {
-            joinWith(new Burner(), termsOf(2_000_000), DEPOSIT_GWEI);
+            joinWith(new Burner(), termsOf(2_400_000), DEPOSIT_GWEI);
         }
-        joinWith(leaver, termsOf(2_000_000), DEPOSIT_GWEI);
+        joinWith(leaver, termsOf(2_400_000), DEPOSIT_GWEI);
         bytes memory call = abi.encodeCall(Animal.execute, (address(topics), 0, leaving(7, address(leaver))));
         actor.prepare(address(leaver), 0, call);
         Page memory page = publishWithGas(FULL_GAS);

@@ -131,6 +131,27 @@ contract SealTest is TopicTest {
         assertEq(pauper.count(), 1);
     }
 
+    /// @dev One that is removed during an event must not harm the sealed records that are served after it.
+    function test_seal_removalLeavesTheOthersAlone() public {
+        Counter[] memory counters = joinCounters(12);
+        Noop poor = new Noop();
+        joinWith(poor, anyTerms(), 4_000_000);
+        joinCounters(3);
+        topics.seal(topic);
+        PolicyLibrary.Fields memory fields = PolicyLibrary.defaults();
+        fields.depositFloor = 5_000_000;
+        topics.setPolicy(topic, PolicyLibrary.pack(fields));
+        Page memory page = publish();
+        assertOutcomeAt(page, 12, Outcome.Removed);
+        for (uint256 i; i < 12; ++i) {
+            assertOutcomeAt(page, i, Outcome.Delivered);
+            assertEq(counters[i].count(), 1);
+        }
+        address[] memory creditors = new address[](2);
+        (creditors[0], creditors[1]) = (payee, address(poor));
+        assertBooksBalance(16, creditors);
+    }
+
     /// @dev A hole among sealed records cannot be filled: the newcomer is appended.
     function test_seal_holesAreNotReused() public {
         Counter[] memory counters = joinCounters(8);

@@ -253,7 +253,7 @@ abstract contract TopicTest is TopicsFixture {
     /// @dev From now on callbacks of up to 2 million gas, so that a few fill a page.
     function allowLargeCallbacks() internal {
         PolicyLibrary.Fields memory fields = PolicyLibrary.defaults();
-        fields.callbackGas = 2_000_000;
+        fields.callbackGas = 2_400_000;
         topics.setPolicy(topic, PolicyLibrary.pack(fields));
     }
 

@@ -112,6 +112,13 @@ TOPICS_REFUSALS = (
         have=0,
         need=1,
     ),
+    Refusal(
+        "PayloadTooLong(uint256,uint256)",
+        "the payload has `{0}` bytes but may have at most `{1}`",
+        "publish its hash, or the place where it is kept",
+        have=0,
+        need=1,
+    ),
     Refusal("NotWholeGwei(uint256)", "`{0}` wei is no whole number of gwei", "round it to 1000000000 wei", have=0),
     Refusal(
         "StaleSequence(uint256,uint256)",
