@@ -87,12 +87,13 @@ abstract contract Delivery is Ledger {
             (page.recordsSlot, page.lanesSlot) = (recordsSlot, lanesSlot);
             page.outcomes = free + 160;
             page.settlements = page.outcomes + positions + 32;
-            page.records = page.settlements + 8 * positions + 64;
+            // Behind a gap: the log of a removal is encoded at the free memory pointer, in two words.
+            page.records = page.settlements + 8 * positions + 64 + 64;
             page.recordsPage = type(uint256).max;
             (uint256 outcomes, uint256 end) = (page.outcomes, page.records);
             assembly ("memory-safe") {
                 calldatacopy(outcomes, calldatasize(), sub(end, outcomes)) // zeros
-                mstore(0x40, end)
+                mstore(0x40, sub(end, 64))
             }
         }
     }

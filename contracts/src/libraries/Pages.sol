@@ -3,7 +3,7 @@ pragma solidity ^0.8.28;
 
 import {Record} from "../types/Record.sol";
 
-/// @notice Subscription records kept in the code of a contract that does nothing: reading 760 of them costs little more than one SLOAD.
+/// @notice Subscription records kept in the code of a contract that does nothing: reading 760 of them costs about as much as four SLOADs.
 library Pages {
     /// @dev Whole words of eight lanes, and a STOP byte before them, within the 24,576 bytes of a contract (EIP-170).
     uint256 internal constant RECORDS = 760;
