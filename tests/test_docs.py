@@ -73,7 +73,7 @@ def run_commands(commands: list[Command], folder: Path, variables: dict[str, str
     answer = subprocess.run(
         ["bash", "-c", f"exec 2>&1 </dev/null\n{script}"],
         cwd=folder,
-        env=os.environ | {"PATH": path} | variables,
+        env=os.environ | {"PATH": path, "PROOFCAST_STATE_DIR": str(folder / "state")} | variables,
         capture_output=True,
         text=True,
         timeout=PAGE_S_MAX,

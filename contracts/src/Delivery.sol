@@ -320,13 +320,18 @@ abstract contract Delivery is Ledger {
         unchecked {
             uint256 slot = page.lanesSlot + word;
             uint256 left = _emptyLanes(_load(slot)) & ~_emptyLanes(refunds);
-            // Who left during the delivery gets a credit instead, in a slot that leaving has opened.
+            // Who left during the delivery gets a credit instead, in a slot that leaving has opened; but no crowd of leavers may use up the gas
+            // that the page needs to end: then it goes to the payee.
             for (uint256 shift; left >> shift != 0; shift += 32) {
                 if (left >> shift & 1 == 0) continue;
                 uint256 refund = refunds & Lanes.MASK << shift;
                 refunds -= refund;
-                Record record = _readRecord(page.topic, page.sealedEnd, word << 3 | shift >> 5);
-                _credit(record.subscriber(), refund >> shift);
+                if (gasleft() < page.reserve + LEAVER_GAS) {
+                    page.gasPaid += refund >> shift;
+                } else {
+                    Record record = _readRecord(page.topic, page.sealedEnd, word << 3 | shift >> 5);
+                    _credit(record.subscriber(), refund >> shift);
+                }
             }
             _store(slot, _load(slot) + refunds);
         }

@@ -15,12 +15,15 @@ abstract contract Pricing {
     uint256 internal constant TRANSACTION_GAS_MAX = 1 << 24;
     /// @dev Sixteenths of that cap that must arrive where not all callbacks can be paid for; the rest is for calldata and the publisher.
     uint256 internal constant FULL_SIXTEENTHS = 13;
-    /// @dev Kept back before every callback: two fresh words for a pending page, a fresh credit, the log, the topic's word.
-    uint256 internal constant FINISH_RESERVE_GAS = 90_000;
+    /// @dev Kept back before every callback: two fresh words for a pending page, two fresh credits, the hash of the longest payload, the log,
+    /// the topic's word.
+    uint256 internal constant FINISH_RESERVE_GAS = 125_000;
     /// @dev That, and what a page does before its first callback.
-    uint256 internal constant RESERVE_GAS = 110_000;
+    uint256 internal constant RESERVE_GAS = 145_000;
     /// @dev Kept back per position for its settlement and its byte in the log.
     uint256 internal constant RESERVE_GAS_PER_POSITION = 130;
+    /// @dev What crediting one that left during the delivery costs.
+    uint256 internal constant LEAVER_GAS = 6_000;
     /// @dev What removing a subscriber costs: its record, a fresh credit, a log.
     uint256 internal constant REMOVAL_GAS = 45_000;
     /// @dev Gas of finishing a page after its last measurement: the log, the topic's word, the return.

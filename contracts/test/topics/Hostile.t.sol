@@ -154,6 +154,23 @@ contract HostileTest is TopicTest {
         }
     }
 
+    /// @dev A crowd that leaves while it is called costs gas at the end of the page that nobody reserved: the page ends all the same.
+    function test_publish_survivesACrowdOfLeavers() public {
+        address[] memory creditors = new address[](121);
+        for (uint256 i; i < 120; ++i) {
+            Unsubscriber leaver = new Unsubscriber();
+            joinWith(leaver, termsOf(80_000), DEPOSIT_GWEI);
+            creditors[i] = address(leaver);
+        }
+        creditors[120] = payee;
+        Page memory page = publishWithGas(leastGas());
+        for (uint256 i; i < page.outcomes.length; ++i) {
+            assertEq(uint8(page.outcomes[i]), uint8(Outcome.Delivered));
+        }
+        assertGt(page.outcomes.length, 0);
+        assertBooksBalance(120, creditors);
+    }
+
     /* MONEY OF NEIGHBOURS */
 
     /// @dev One that is served at its own price and one that is removed, in either order, do not touch each other's money.
