@@ -77,7 +77,7 @@ class DevChain:
 def run_dev_chain(options: DevChainOptions = DEFAULT_OPTIONS) -> Iterator[DevChain]:
     """A chain for the length of a `with`; it is gone afterwards, however the block ends."""
     anvil = find_anvil()
-    with interrupted_by_sigterm(), tempfile.TemporaryDirectory(prefix="proofcast-anvil-") as folder:
+    with interrupted_by_signals(), tempfile.TemporaryDirectory(prefix="proofcast-anvil-") as folder:
         output, config = Path(folder, "output"), Path(folder, "config.json")
         command = [anvil, *options.get_flags(), "--config-out", str(config)]
         with output.open("wb") as sink:
@@ -92,16 +92,21 @@ def run_dev_chain(options: DevChainOptions = DEFAULT_OPTIONS) -> Iterator[DevCha
 
 
 @contextmanager
-def interrupted_by_sigterm() -> Iterator[None]:
-    """Have SIGTERM end the program like Ctrl-C, through every `finally`: a chain must not outlive its program."""
+def interrupted_by_signals() -> Iterator[None]:
+    """Have SIGTERM, and SIGINT even where our parent ignores it, end the program through every `finally`.
+
+    A chain must not outlive its program.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals
         return
-    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signals = (signal.SIGINT, signal.SIGTERM)
+    previous = [signal.signal(number, signal.default_int_handler) for number in signals]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in zip(signals, previous, strict=True):
+            signal.signal(number, handler)
 
 
 def find_anvil() -> str:
