@@ -20,6 +20,9 @@ from bench.report import RESULTS, Row, write_report
 CALLS = 1_000_000
 RUNS, DEPTH = 50, 500
 """Runs of one portion and calls of one run; lists grow long enough for pages and seals within a run."""
+CHECK_INTERVAL = 5
+"""Calls between two looks at everything, with one at the end of a run: what goes wrong stays wrong, and a look takes
+longer than a call. `make test` looks after each."""
 PROCESSES = 2
 TIME_S_MAX = 1_140.0
 """A target ends within 20 minutes; portions begun later would not."""
@@ -38,6 +41,7 @@ def run_portion(seed: int, began: float) -> Portion:
     environment = os.environ | {
         "FOUNDRY_INVARIANT_RUNS": str(RUNS),
         "FOUNDRY_INVARIANT_DEPTH": str(DEPTH),
+        "FOUNDRY_INVARIANT_CHECK_INTERVAL": str(CHECK_INTERVAL),
         "FOUNDRY_FUZZ_SEED": hex(seed),
     }
     command = ["forge", "test", "--match-contract", "InvariantsTest"]

@@ -2,6 +2,7 @@
 pragma solidity ^0.8.28;
 
 import {Calldata} from "./libraries/Calldata.sol";
+import {Lanes} from "./libraries/Lanes.sol";
 import {Policy} from "./types/Policy.sol";
 import {Record} from "./types/Record.sol";
 import {TopicState} from "./types/TopicState.sol";
@@ -24,12 +25,16 @@ abstract contract Pricing {
     uint256 internal constant RESERVE_GAS_PER_POSITION = 130;
     /// @dev What crediting one that left during the delivery costs.
     uint256 internal constant LEAVER_GAS = 6_000;
+    /// @dev What looking at one costs that is then not called: reading its record, judging it.
+    uint256 internal constant LOOK_GAS = 5_000;
     /// @dev What removing a subscriber costs: its record, a fresh credit, a log.
     uint256 internal constant REMOVAL_GAS = 45_000;
     /// @dev Gas of finishing a page after its last measurement: the log, the topic's word, the return.
     uint256 internal constant FINISH_GAS = 5_600;
     /// @dev Gas between pricing a page and finishing it that is nobody's own.
     uint256 internal constant BASE_MARGIN_GAS = 10_000;
+    /// @dev What one removal, and passing over a few that may follow later, costs those who are served.
+    uint256 internal constant REMOVAL_SHARE_GAS = 46_000;
     /// @dev Gas of settling one word of eight.
     uint256 internal constant SETTLE_GAS = 850;
     /// @dev Gas of one empty lane: an eighth of a cold read, and its byte in the log.
@@ -64,25 +69,13 @@ abstract contract Pricing {
     uint256 internal constant GUARDS = 0x800000000080000000000000;
     uint256 internal constant LANE_TOPS = LANE_ONES << 31;
 
-    /// @dev Bytes of a `Page` in memory.
-    uint256 internal constant PAGE_SIZE = 0x4c0;
+    /// @dev Where the one page that a call works on stands in memory, and its bytes there; then the callback's calldata.
+    uint256 internal constant PAGE = 0x200;
+    uint256 internal constant PAGE_SIZE = 0x520;
+    uint256 internal constant INPUT = 0x720;
 
+    /// @dev What holds for a whole page of deliveries. Amounts in gwei, prices in wei.
     struct Page {
-        // What the loop over lanes needs; read there by their places, 0x00 to 0x120.
-        uint256 input; // memory: the callback's calldata
-        uint256 inputSize;
-        uint256 price; // wei; 0x40
-        uint256 limits; // price and share, as a record holds what its subscriber accepts
-        uint256 gasDebit; // gwei debited for the callback; 0x80
-        uint256 laneGas; // that a delivery costs besides what is measured
-        uint256 source; // of the first record of the word being served: storage, or memory where it is sealed; 0xc0
-        uint256 indexes; // the first index of that word
-        uint256 outcomesAt; // memory: the outcome of that index; 0x100
-        uint256 enough; // gas for one more callback and everything after
-        // Terms of the page.
-        uint256 share; // gwei debited for the base, the reward and the data fee
-        uint256 callbackGas; // the most that any subscriber has reserved
-        uint256 reserve; // gas to keep back
         // Who is served.
         bytes32 topic;
         uint256 from; // positions
@@ -93,16 +86,34 @@ abstract contract Pricing {
         uint256 sealedEnd;
         uint256 lanesSlot;
         uint256 recordsSlot;
+        // Who is paid; 0 leaves it with the topic.
+        address payee;
+        address rewardPayee;
         // At which price.
         uint256 gasAtEntry;
         uint256 outsideGas; // declared: intrinsic gas, calldata, the publisher's own work
         uint256 floorGas; // the least the transaction costs by EIP-7623
         uint256 finishGas;
-        uint256 reward; // gwei per served subscriber
-        uint256 dataFee; // gwei, shared
+        uint256 reward; // per served subscriber
+        uint256 dataFee; // shared
         uint256 base; // gas that is nobody's own, at most
-        uint256 floor; // gwei
+        uint256 floor;
+        uint256 look; // what it costs at the least to be looked at
+        // Terms of the callbacks.
+        uint256 price;
+        uint256 limits; // price and share, as a record holds what its subscriber accepts
+        uint256 gasDebit; // for the callback
+        uint256 share; // debited for the base, the reward and the data fee
+        uint256 laneGas; // that a delivery costs besides what is measured
+        uint256 callbackGas; // the most that any subscriber has reserved
+        uint256 reserve; // gas to keep back
+        uint256 enough; // gas for one more callback and everything after
+        // The word being served.
+        uint256 source; // of its first record: storage, or memory where it is sealed
+        uint256 indexes; // its first index
+        uint256 outcomesAt; // memory: the outcome of that index
         // Memory.
+        uint256 inputSize; // of the callback's calldata, at INPUT
         uint256 outcomes;
         uint256 settlements; // per word: a 1 in the lane of everyone that a share was debited from, and what else each gets back
         uint256 records; // of one sealed page
@@ -111,89 +122,102 @@ abstract contract Pricing {
         uint256 billed;
         uint256 apart; // of these, at a price of their own and with nothing to settle
         uint256 billedGas;
-        uint256 gasPaid; // gwei
+        uint256 gasPaid;
+        uint256 removed;
     }
 
-    /// @dev Makes a page of zeros: `_pageMaker()()`. Solidity would write every field of a new struct, one by one; a copy from behind the
-    /// calldata is a tenth of that.
-    function _pageMaker() internal pure returns (function() pure returns (Page memory) maker) {
-        function() pure returns (uint256) allocate = _allocatePage;
+    /// @dev The page: `_page()()`. It stands at a fixed place, so that reading a field takes one instruction with a constant; the detour over a
+    /// function's type makes a reference of the constant, where Solidity would allocate and clear a struct.
+    function _page() internal pure returns (function() pure returns (Page memory) page) {
+        function() pure returns (uint256) place = _placeOfPage;
         assembly ("memory-safe") {
-            maker := allocate
+            page := place
         }
     }
 
-    function _allocatePage() internal pure returns (uint256 page) {
+    function _placeOfPage() internal pure returns (uint256) {
+        return PAGE;
+    }
+
+    /// @dev Clears the page and allocates everything up to its end; before it, first of all, only the compiler may have put something.
+    function _openPage() internal pure {
         assembly ("memory-safe") {
-            page := mload(0x40)
-            calldatacopy(page, calldatasize(), PAGE_SIZE)
-            mstore(0x40, add(page, PAGE_SIZE))
+            if gt(mload(0x40), PAGE) { invalid() }
+            calldatacopy(PAGE, calldatasize(), PAGE_SIZE)
+            mstore(0x40, INPUT)
         }
     }
 
     /// @dev Prices a page: what the transaction costs outside of our sight, and the most of it that one subscriber may have to bear alone.
-    function _price(Page memory page, Policy policy, TopicState state, uint256 tokens, uint256 length, uint256 gasPrice)
-        internal
-        view
-    {
+    function _price(Policy policy, TopicState state, uint256 tokens, uint256 length, uint256 gasPrice) internal view {
         unchecked {
+            Page memory page = _page()();
             page.outsideGas += policy.baseGas() + tokens * policy.tokenGas();
             page.live = state.live();
             page.reward = policy.reward();
             page.dataFee = (length * policy.dataFee() + 999) / 1000;
             page.floor = policy.depositFloor();
-            uint256 price = block.basefee + policy.tipCap() * MWEI;
-            if (gasPrice < price) price = gasPrice;
-            page.price = price < PRICE_MAX ? price : PRICE_MAX;
             uint256 base = page.outsideGas + page.gasAtEntry - gasleft() + page.finishGas + BASE_MARGIN_GAS + HOLE_GAS
                 * (state.end() - page.live);
             uint256 floorGas = 21_000 + (tokens + FIXED_TOKENS) * policy.floorTokenGas();
             if (floorGas > base && Calldata.hasFloor()) page.floorGas = base = floorGas;
-            page.base = base;
+            page.base = base + REMOVAL_SHARE_GAS;
             page.callbackGas = state.callbackGasMax();
-            _setTerms(page, page.price, page.callbackGas);
+
+            uint256 price = _least(gasPrice, block.basefee + policy.tipCap() * MWEI);
+            page.look = _cost(LOOK_GAS, _least(price, block.basefee));
+            _setTerms(_least(price, PRICE_MAX), page.callbackGas);
         }
     }
 
     /// @dev What to debit at a price for a callback of at most `callbackGas`.
-    function _setTerms(Page memory page, uint256 price, uint256 callbackGas) internal pure {
+    function _setTerms(uint256 price, uint256 callbackGas) internal pure {
         unchecked {
-            uint256 share = _shareAt(page, price);
+            Page memory page = _page()();
+            uint256 share = _shareAt(price);
             page.price = price;
-            page.limits = (price + MWEI - 1) / MWEI << 24 | (share < SHARE_MAX ? share : SHARE_MAX) << 56;
+            page.limits = (price + MWEI - 1) / MWEI << 24 | _least(share, SHARE_MAX) << 56;
             page.share = share;
             page.gasDebit = _cost(callbackGas + DELIVERY_GAS, price);
         }
     }
 
-    /// @dev Whether to call, and what to debit before. Decides, and predicts.
-    function _judge(Page memory page, Record record, uint256 deposit)
-        internal
-        view
-        returns (uint256 outcome, uint256 debit)
-    {
+    /// @dev What becomes of one that is not even looked at, as it could not pay for that; 0 for all others. A page removes one, or as many as share
+    /// its base so far: more than that they cannot pay for.
+    function _dismiss(uint256 deposit) internal pure returns (uint256) {
+        Page memory page = _page()();
         unchecked {
-            if (deposit < page.floor) return (REMOVED, 0);
-            uint256 price = _priceFor(page, record);
-            if (record.maxPrice() < block.basefee) return (PRICE_TOO_HIGH, 0);
-            uint256 share = _shareAt(page, price);
-            if (share > record.maxShare()) return (PRICE_TOO_HIGH, 0);
+            if (deposit < page.floor && (page.removed == 0 || page.removed < page.billed - page.apart)) return REMOVED;
+        }
+        return deposit < page.floor || deposit < page.look ? UNFUNDED : 0;
+    }
+
+    /// @dev Whether to call, and what to debit before. Decides, and predicts.
+    function _judge(Record record, uint256 deposit) internal view returns (uint256 outcome, uint256 debit) {
+        unchecked {
+            uint256 price = _priceFor(record);
+            uint256 share = _shareAt(price);
+            if (record.maxPrice() < block.basefee || share > record.maxShare()) return (PRICE_TOO_HIGH, 0);
             debit = _cost(record.callbackGas() + DELIVERY_GAS, price) + share;
-            outcome = debit > deposit ? UNFUNDED : DELIVERED;
+            outcome = debit > deposit || debit > Lanes.DEPOSIT_MAX ? UNFUNDED : DELIVERED;
         }
     }
 
     /// @dev The most that one subscriber pays besides its own gas at a price.
-    function _shareAt(Page memory page, uint256 price) internal pure returns (uint256) {
+    function _shareAt(uint256 price) internal pure returns (uint256) {
         unchecked {
+            Page memory page = _page()();
             return _cost(page.base, price) + page.reward + page.dataFee;
         }
     }
 
     /// @dev The page's price or, where that is less, the subscriber's own maximum.
-    function _priceFor(Page memory page, Record record) internal pure returns (uint256 price) {
-        price = record.maxPrice();
-        if (page.price < price) price = page.price;
+    function _priceFor(Record record) internal pure returns (uint256) {
+        return _least(_page()().price, record.maxPrice());
+    }
+
+    function _least(uint256 a, uint256 b) internal pure returns (uint256) {
+        return a < b ? a : b;
     }
 
     /// @dev Gwei for `gas_` at `price` wei, rounded up.
@@ -203,8 +227,15 @@ abstract contract Pricing {
         }
     }
 
+    /// @dev 0 where `b` is 0.
+    function _ceilDiv(uint256 a, uint256 b) internal pure returns (uint256 quotient) {
+        assembly ("memory-safe") {
+            quotient := div(add(a, sub(b, 1)), b)
+        }
+    }
+
     function _fullGas() internal view returns (uint256) {
-        return block.gaslimit < TRANSACTION_GAS_MAX ? block.gaslimit : TRANSACTION_GAS_MAX;
+        return _least(block.gaslimit, TRANSACTION_GAS_MAX);
     }
 
     /// @dev Gas that one subscriber adds to what a publish must bring.

@@ -5,6 +5,7 @@ import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 
 import {ISignedPublisher} from "./interfaces/ISignedPublisher.sol";
+import {Calldata} from "./libraries/Calldata.sol";
 import {TopicReader} from "./libraries/TopicReader.sol";
 import {ITopics} from "./interfaces/ITopics.sol";
 import {Access, Policy, PolicyLibrary} from "./types/Policy.sol";
@@ -80,20 +81,11 @@ contract SignedPublisher is ISignedPublisher {
     {
         bytes32 domain = keccak256(abi.encode(DOMAIN_TYPE, DOMAIN_NAME, DOMAIN_VERSION, block.chainid, address(this)));
         bytes32 publication =
-            keccak256(abi.encode(PUBLICATION_TYPE, topic, sequence, key, _hash(payload), deadline, payee));
+            keccak256(abi.encode(PUBLICATION_TYPE, topic, sequence, key, Calldata.hash(payload), deadline, payee));
         return keccak256(abi.encodePacked(hex"1901", domain, publication));
     }
 
     /* INTERNAL */
-
-    /// @dev In memory that the call of `publish` uses again, which makes a long payload cheaper than `keccak256(payload)` would.
-    function _hash(bytes calldata payload) private pure returns (bytes32 hash) {
-        assembly ("memory-safe") {
-            let free := mload(0x40)
-            calldatacopy(free, payload.offset, payload.length)
-            hash := keccak256(free, payload.length)
-        }
-    }
 
     /// @dev Refuses high s and other lengths than 65 (`ECDSA`), then asks the signer if it is a contract.
     function _verify(bytes32 digest, bytes calldata signature) private view {

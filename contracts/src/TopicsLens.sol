@@ -6,6 +6,7 @@ import {ITopics} from "./interfaces/ITopics.sol";
 import {ITopicsLens} from "./interfaces/ITopicsLens.sol";
 import {Pages} from "./libraries/Pages.sol";
 import {TopicReader} from "./libraries/TopicReader.sol";
+import {Words} from "./libraries/Words.sol";
 import {Outcome} from "./types/Outcome.sol";
 import {Policy, PolicyLibrary} from "./types/Policy.sol";
 import {Record} from "./types/Record.sol";
@@ -15,7 +16,7 @@ import {TopicState} from "./types/TopicState.sol";
 /// @title TopicsLens
 /// @notice See `ITopicsLens`.
 contract TopicsLens is ITopicsLens, Pricing {
-    using Pages for address;
+    using Pages for uint256;
     using TopicReader for ITopics;
     using TopicReader for bytes32;
 
@@ -50,10 +51,9 @@ contract TopicsLens is ITopicsLens, Pricing {
     function getPending(bytes32 topic) external view returns (PendingView memory) {
         TopicState state = topics.stateOf(topic);
         if (!state.isPending()) revert ITopics.NothingPending(topic);
-        uint256 slot = topic.slotOf(TopicReader.PENDING);
-        uint256 packed = topics.read(slot + 1);
+        uint256 packed = topics.read(topic.slotOf(TopicReader.PENDING_PLACE));
         return PendingView({
-            event_: bytes32(topics.read(slot)),
+            event_: bytes32(topics.read(topic.slotOf(TopicReader.PENDING_EVENT))),
             sequence: state.sequence(),
             position: packed >> 160 & 0xffffff,
             end: packed >> 184 & 0xffffff,
@@ -88,7 +88,8 @@ contract TopicsLens is ITopicsLens, Pricing {
     }
 
     /// @inheritdoc ITopicsLens
-    function indexAt(uint256 sequence, uint256 position, uint256 end) external pure returns (uint256) {
+    function indexAt(uint256 sequence, uint256 position, uint256 end) public pure returns (uint256) {
+        if (position >= end + 7 & ~uint256(7)) revert NoSuchPosition(position, end);
         uint256 words = (end + 7) >> 3;
         return (((sequence % words) + (position >> 3)) % words) << 3 | (position & 7);
     }
@@ -99,42 +100,54 @@ contract TopicsLens is ITopicsLens, Pricing {
         view
         returns (Quote memory quote)
     {
+        _openPage();
+        Page memory page = _page()();
         TopicState state = topics.stateOf(topic);
         Policy policy = _policyOf(topic, state);
-        Page memory page = _pageMaker()();
         page.outsideGas = policy.publisherGas();
         page.finishGas = PUBLISH_GAS + PUBLISH_GAS_PER_BYTE * payloadLength;
         page.gasAtEntry = gasleft();
-        _price(page, policy, state, 4 * payloadLength, payloadLength, gasPrice);
+        _price(policy, state, 4 * payloadLength, payloadLength, gasPrice);
 
-        uint256 full = _fullGas();
         uint256 need = page.base + RESERVE_GAS;
-        quote.gasLimit = need + state.callbackGas();
-        if (quote.gasLimit > full) quote.gasLimit = full;
+        quote.gasLimit = _least(need + state.callbackGas(), _fullGas());
         quote.outcomes = new bytes(state.end());
-        for (uint256 index; index < state.end(); ++index) {
-            uint256 lane = _laneOf(topic, index);
-            if (lane == 0) continue;
-            Record record = _recordOf(topic, state, index);
-            (uint256 outcome, uint256 debit) = _judge(page, record, lane - 1);
-            if (outcome == uint256(Outcome.Delivered)) {
-                need += _reservedGas(record.callbackGas());
-                if (need > full) {
-                    outcome = uint256(Outcome.Deferred);
-                } else {
-                    ++quote.served;
-                    quote.mostCredited += debit;
-                }
-            }
-            quote.outcomes[index] = bytes1(uint8(outcome));
+        for (uint256 position; position < state.end() + 7 & ~uint256(7); ++position) {
+            uint256 index = indexAt(state.sequence() + 1, position, state.end());
+            uint256 lane = index < state.end() ? _laneOf(topic, index) : 0;
+            if (lane != 0) need = _predict(quote, index, _recordOf(topic, state, index), lane - 1, need);
         }
+    }
+
+    /// @dev Writes one outcome into the quote; returns the gas needed so far.
+    function _predict(Quote memory quote, uint256 index, Record record, uint256 deposit, uint256 need)
+        private
+        view
+        returns (uint256)
+    {
+        Page memory page = _page()();
+        uint256 debit;
+        uint256 outcome = _dismiss(deposit);
+        if (outcome == REMOVED) ++page.removed;
+        if (outcome == 0) (outcome, debit) = _judge(record, deposit);
+        if (outcome == DELIVERED) {
+            need += _reservedGas(record.callbackGas());
+            if (need > _fullGas()) {
+                outcome = uint256(Outcome.Deferred);
+            } else {
+                page.billed = ++quote.served;
+                if (_priceFor(record) != page.price) ++page.apart;
+                quote.mostCredited += debit;
+            }
+        }
+        quote.outcomes[index] = bytes1(uint8(outcome));
+        return need;
     }
 
     /* STORAGE OF TOPICS */
 
     function _policyOf(bytes32 topic, TopicState state) private view returns (Policy) {
-        return
-            state.hasOwnPolicy() ? Policy.wrap(topics.read(topic.slotOf(TopicReader.POLICIES))) : PolicyLibrary.DEFAULT;
+        return state.hasOwnPolicy() ? Policy.wrap(topics.read(topic.slotOf(TopicReader.POLICY))) : PolicyLibrary.DEFAULT;
     }
 
     function _laneOf(bytes32 topic, uint256 index) private view returns (uint256) {
@@ -143,7 +156,7 @@ contract TopicsLens is ITopicsLens, Pricing {
 
     function _recordOf(bytes32 topic, TopicState state, uint256 index) private view returns (Record) {
         if (index >= state.sealedEnd()) return Record.wrap(topics.read(topic.slotOf(TopicReader.RECORDS) + index));
-        address page = address(uint160(topics.read(topic.slotOf(TopicReader.PAGES) + index / Pages.RECORDS)));
-        return page.at(index % Pages.RECORDS);
+        topics.read(topic.slotOf(TopicReader.PAGES) + index / Pages.RECORDS).read(index % Pages.RECORDS, 1, 0);
+        return Record.wrap(Words.read(0));
     }
 }

@@ -10,7 +10,9 @@ from eth_account import Account
 
 from proofcast.cli.topic import topic as topic_group
 from proofcast.onchain import topics
+from proofcast.onchain.io.publishing import find_published
 from proofcast.onchain.io.receipts import parse_quantity
+from proofcast.onchain.payload import decode_fields, parse_payload_type
 from proofcast.onchain.request import Request
 
 if TYPE_CHECKING:
@@ -167,6 +169,7 @@ def test_unknown_topic(cli: "CommandLine", assert_refused: "Refused", words: lis
         (["create", "x", "--policy", "callback_gas=0"], "`callback_gas` is `0` but must lie between"),
         (["publish", UNKNOWN], "`0` payloads were given"),
         (["publish", UNKNOWN, "x", "--hex", "00"], "`2` payloads were given"),
+        (["publish", UNKNOWN, "x", "--field", "y=1"], "a payload and its fields were given"),
         (["publish", UNKNOWN, "--hex", "0g"], "the payload is no hexadecimal text"),
         (["publish", UNKNOWN, "--file", "/nonexistent"], "the file `/nonexistent` cannot be read"),
         (["relay", "/nonexistent"], "the file `/nonexistent` cannot be read"),
@@ -177,6 +180,19 @@ def test_unknown_topic(cli: "CommandLine", assert_refused: "Refused", words: lis
 )
 def test_meaningless_words(cli: "CommandLine", assert_refused: "Refused", words: list[str], sentence: str) -> None:
     assert_refused(cli("topic", *words), 2, sentence)
+
+
+def test_bad_fields(cli: "CommandLine", assert_refused: "Refused", topic: str) -> None:
+    before = count_transactions(cli)
+    assert_refused(cli("topic", "publish", topic, "--field", "delay=1"), 2, "the field `flight` has no value")
+    words = ["--field", "flight=x", "--field", "delay=-1"]
+    assert_refused(cli("topic", "publish", topic, *words), 2, "`-1` is no `uint64`")
+    assert_refused(cli("topic", "publish", UNKNOWN, *words), 2, f"there is no topic `{UNKNOWN}`")
+    assert count_transactions(cli) == before
+    untyped = cli("topic", "create", "untyped").line
+    assert_refused(cli("topic", "publish", untyped, *words), 2, "the topic declares no payload type")
+    assert cli("topic", "payload-type", untyped, "whatever").exit_code == 0
+    assert_refused(cli("topic", "publish", untyped, *words), 1, "`whatever` is no tuple of named ABI types")
 
 
 def test_topic_that_exists(cli: "CommandLine", assert_refused: "Refused", topic: str) -> None:
@@ -287,6 +303,13 @@ def test_payload_type(cli: "CommandLine", topic: str) -> None:
     assert cli("topic", "show", topic, "--json").json["payload_type"] == "(string flight, uint64 delay)"
     assert cli("topic", "payload-type", topic, "(uint8 x)").line == "the payload is (uint8 x)"
     assert cli("topic", "show", topic, "--json").json["payload_type"] == "(uint8 x)"
+
+
+def test_publish_by_fields(cli: "CommandLine", topic: str) -> None:
+    assert cli("topic", "publish", topic, "--field", "delay=30", "--field", "flight=LH454").exit_code == 0
+    event = find_published(cli.playground.rpc, cli.playground.topics, bytes.fromhex(topic[2:]), 1)
+    fields = parse_payload_type("(string flight, uint64 delay)")
+    assert decode_fields(fields, event.payload) == {"flight": "LH454", "delay": 30}
 
 
 def test_idempotency_key_publishes_once(cli: "CommandLine", topic: str) -> None:

@@ -19,6 +19,7 @@ from proofcast.onchain.lens import compute_index
 from proofcast.onchain.outcome import Outcome
 from proofcast.onchain.policy import Access, Policy, Terms
 from proofcast.onchain.reverts import (
+    LENS_REFUSALS,
     SIGNED_PUBLISHER_REFUSALS,
     SUBSCRIBER_REFUSALS,
     TOPICS_REFUSALS,
@@ -228,7 +229,7 @@ def test_damaged_log_is_refused() -> None:
     ("contract", "refusals"),
     [
         ("Topics", TOPICS_REFUSALS),
-        ("TopicsLens", TOPICS_REFUSALS),
+        ("TopicsLens", (*LENS_REFUSALS, *TOPICS_REFUSALS)),
         ("SignedPublisher", (*SIGNED_PUBLISHER_REFUSALS, *TOPICS_REFUSALS)),
     ],
 )
@@ -241,7 +242,7 @@ def test_every_error_is_explained(contract: str, refusals: tuple[Refusal, ...]) 
 
 @pytest.mark.parametrize(
     "refusal",
-    [*TOPICS_REFUSALS, *SIGNED_PUBLISHER_REFUSALS, *SUBSCRIBER_REFUSALS],
+    [*TOPICS_REFUSALS, *LENS_REFUSALS, *SIGNED_PUBLISHER_REFUSALS, *SUBSCRIBER_REFUSALS],
     ids=lambda refusal: refusal.signature,
 )
 def test_error_names_its_values(refusal: Refusal) -> None:

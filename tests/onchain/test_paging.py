@@ -1,17 +1,20 @@
 """An event that does not fit one transaction is delivered page by page from what the log says."""
 
+from pathlib import Path
+
 import pytest
 
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.onchain import lens, topics
 from proofcast.onchain.events import Delivered, TopicCreated
+from proofcast.onchain.io.devchain import DevChainOptions
 from proofcast.onchain.io.publishing import deliver, find_published, publish, quote_gas
 from proofcast.onchain.io.reading import read
 from proofcast.onchain.io.simulation import TRANSACTION_GAS_MAX
 from proofcast.onchain.outcome import Outcome
 from proofcast.onchain.policy import Policy, Terms
 from proofcast.onchain.request import ask
-from proofcast.testing.onchain import Playground
+from proofcast.testing.onchain import Playground, run_playground
 
 pytestmark = pytest.mark.needs("anvil")
 
@@ -19,8 +22,16 @@ GREEDY = Terms(callback_gas=4_000_000, max_price_mwei=1_000_000, max_share_gwei=
 SUBSCRIBERS = 5
 
 
+SMALL_BLOCK_GAS = 8_000_000
+"""Below 2^24, so that the block bounds a transaction and not EIP-7825."""
+
+
 @pytest.fixture
 def topic(playground: Playground) -> bytes:
+    return create_greedy_topic(playground)
+
+
+def create_greedy_topic(playground: Playground) -> bytes:
     """Five subscribers that reserve four million gas each: more than a transaction may bring."""
     policy = Policy(callback_gas=GREEDY.callback_gas)
     created = playground.send(ask(playground.topics, topics.create("x", policy)))
@@ -40,6 +51,21 @@ def test_nothing_pending_is_refused(playground: Playground, topic: bytes) -> Non
 def test_event_that_never_was_is_refused(playground: Playground, topic: bytes) -> None:
     with pytest.raises(InvalidRequest, match="the node knows no event `9`"):
         find_published(playground.rpc, playground.topics, topic, 9)
+
+
+def test_small_block_is_the_cap(tmp_path: Path) -> None:
+    """13 sixteenths of what a block holds must arrive; with its limit an event goes out, and its pages follow."""
+    with run_playground(tmp_path, DevChainOptions(gas_limit=SMALL_BLOCK_GAS)) as playground:
+        topic = create_greedy_topic(playground)
+        sender = playground.open_sender()
+        assert quote_gas(playground.rpc, playground.contracts, topic, 1, 10**9) == SMALL_BLOCK_GAS
+        need = SMALL_BLOCK_GAS * 13 // 16
+        call = topics.publish(topic, b"x", payee=sender.address)
+        with pytest.raises(InvalidRequest, match=f"gas but needs `{need}`"):
+            sender.send(ask(playground.topics, call, need), "too little")
+        receipt = publish(sender, playground.contracts, topic, b"x", idempotency_key="enough", payee=sender.address)
+        assert receipt.get_event(playground.topics, Delivered).remaining > 0
+        deliver(sender, playground.contracts, topic, idempotency_key="next", payee=sender.address)
 
 
 def test_pages_reach_everybody_once(playground: Playground, topic: bytes) -> None:

@@ -19,6 +19,8 @@ import {Terms} from "../types/Terms.sol";
 /// - A callback gets exactly its gas or is not made: where it does not fit any more, the rest of the list is served by
 ///   `deliver`, page by page, by anybody, in order; the topic publishes again when the last page is done.
 /// - Callbacks run in index order from a start that rotates by eight with the sequence.
+/// - Who is below the deposit floor is never called. A page removes one of them, or as many as share its base so far: those
+///   pay for it, and no more than they have been debited.
 ///
 /// Amounts are in gwei unless a name says otherwise; prices in mwei (1e6 wei).
 interface ITopics {

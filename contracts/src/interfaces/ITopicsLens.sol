@@ -47,6 +47,9 @@ interface ITopicsLens {
         bytes outcomes;
     }
 
+    /// @notice An event of a list that ends at `end` has no such position.
+    error NoSuchPosition(uint256 position, uint256 end);
+
     function getTopic(bytes32 topic) external view returns (TopicView memory);
 
     function getPending(bytes32 topic) external view returns (PendingView memory);
@@ -63,7 +66,8 @@ interface ITopicsLens {
     /// @notice The lowest free index a subscription may reuse, or the end of the list where there is none.
     function findHole(bytes32 topic) external view returns (uint256 index);
 
-    /// @notice The index that is served at `position` of event `sequence`, of a list that ends at `end`.
+    /// @notice The index that is served at `position` of event `sequence`, of a list that ends at `end`. Positions fill words of eight, so that the
+    /// last ones may stand for indexes that nobody holds.
     function indexAt(uint256 sequence, uint256 position, uint256 end) external pure returns (uint256 index);
 
     /// @notice Predicts the next publish at a gas price (in wei, with this block's base fee).

@@ -11,7 +11,9 @@ library Calldata {
 
     /// @notice Tokens in the sense of EIP-7623: one for a zero byte, four for another.
     function countTokens(bytes calldata data) internal pure returns (uint256 tokens) {
-        if (data.length <= SHORT) return 4 * data.length;
+        unchecked {
+            if (data.length <= SHORT) return 4 * data.length;
+        }
         assembly ("memory-safe") {
             let last := add(data.offset, data.length)
             for { let at := data.offset } lt(at, last) { at := add(at, 32) } {
@@ -23,6 +25,15 @@ library Calldata {
                 tokens := add(tokens, shr(248, mul(marks, ONES)))
             }
             tokens := add(mul(tokens, 3), data.length)
+        }
+    }
+
+    /// @dev In memory behind what is allocated, which is free again afterwards.
+    function hash(bytes calldata data) internal pure returns (bytes32 hash_) {
+        assembly ("memory-safe") {
+            let free := mload(0x40)
+            calldatacopy(free, data.offset, data.length)
+            hash_ := keccak256(free, data.length)
         }
     }
 

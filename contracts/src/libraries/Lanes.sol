@@ -9,13 +9,13 @@ library Lanes {
     /// @dev Gwei, about 2.1 ether. Half of what a lane can hold, so that a refund always fits on top of a full deposit.
     uint256 internal constant DEPOSIT_MAX = (1 << 31) - 1;
 
-    function load(uint256[1 << 21] storage self, uint256 index) internal view returns (uint256 lane) {
+    function laneAt(uint256[1 << 24] storage self, uint256 index) internal view returns (uint256 lane) {
         assembly ("memory-safe") {
             lane := and(shr(and(shl(5, index), 255), sload(add(self.slot, shr(3, index)))), MASK)
         }
     }
 
-    function store(uint256[1 << 21] storage self, uint256 index, uint256 lane) internal {
+    function putLane(uint256[1 << 24] storage self, uint256 index, uint256 lane) internal {
         assembly ("memory-safe") {
             let slot := add(self.slot, shr(3, index))
             let shift := and(shl(5, index), 255)

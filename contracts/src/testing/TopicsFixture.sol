@@ -44,7 +44,7 @@ abstract contract TopicsFixture is Test {
             if (!_isDelivered(logs[i], topic, sequence)) continue;
             (uint256 first, uint256 remaining,, bytes memory outcomes) =
                 abi.decode(logs[i].data, (uint256, uint256, uint256, bytes));
-            uint256 end = lens.getTopic(topic).end;
+            uint256 end = first + outcomes.length + remaining;
             for (uint256 j; j < outcomes.length; ++j) {
                 if (lens.indexAt(sequence, first + j, end) == index) return Outcome(uint8(outcomes[j]));
             }

@@ -10,7 +10,7 @@ import {Terms, TermsLibrary} from "../types/Terms.sol";
 
 /// @notice What every animal can do besides being called: subscribe itself, and do as it is told.
 abstract contract Animal is ISubscriber {
-    receive() external payable {}
+    receive() external payable virtual {}
 
     /// @notice Subscribes this animal; the value sent is its deposit.
     function join(ITopics topics, bytes32 topic, Terms terms, uint256 hole) external payable returns (uint256 index) {

@@ -9,7 +9,7 @@ enum Outcome {
     Delivered,
     /// The callback had its full gas and reverted.
     Failed,
-    /// The deposit cannot pay this event at this price; not called.
+    /// The deposit cannot pay this event at this price, or is below the topic's floor while no more can be removed; not called.
     Unfunded,
     /// The base fee, or reward and base share, exceed what the subscriber accepts; not called.
     PriceTooHigh,

@@ -22,6 +22,9 @@ library PolicyLibrary {
     uint256 internal constant CALLBACK_GAS_MAX = 8_000_000;
     /// @dev Gwei. Bounds what an owner can demand to stay listed: 0.01 ether.
     uint256 internal constant DEPOSIT_FLOOR_MAX = 10_000_000;
+    /// @dev Places of the two access rules.
+    uint256 internal constant PUBLISHING = 216;
+    uint256 internal constant SUBSCRIBING = 218;
     uint256 private constant SET = 1 << 220;
 
     struct Fields {
@@ -50,7 +53,7 @@ library PolicyLibrary {
     /// @notice The policy of a topic that has none of its own.
     Policy internal constant DEFAULT = Policy.wrap(
         SET | 200_000 | 10_000 << 56 | 22_300 << 88 | 3_000 << 112 | 4 << 136 | 10 << 144 | 3_000 << 152
-            | uint256(Access.Listed) << 216 | uint256(Access.Open) << 218
+            | uint256(Access.Listed) << PUBLISHING | uint256(Access.Open) << SUBSCRIBING
     );
 
     /// @notice The default policy's fields, to change some of them.
@@ -78,7 +81,7 @@ library PolicyLibrary {
         return Policy.wrap(
             SET | f.callbackGas | f.reward << 24 | f.depositFloor << 56 | f.baseGas << 88 | f.publisherGas << 112
                 | f.tokenGas << 136 | f.floorTokenGas << 144 | f.tipCap << 152 | f.dataFee << 184
-                | uint256(f.publishing) << 216 | uint256(f.subscribing) << 218
+                | uint256(f.publishing) << PUBLISHING | uint256(f.subscribing) << SUBSCRIBING
         );
     }
 
@@ -90,7 +93,7 @@ library PolicyLibrary {
     function isValid(Policy self) internal pure returns (bool) {
         return Policy.unwrap(self) >> 220 == 1 && self.callbackGas() != 0 && self.callbackGas() <= CALLBACK_GAS_MAX
             && self.depositFloor() <= DEPOSIT_FLOOR_MAX
-            && Policy.unwrap(self) & Policy.unwrap(self) >> 1 & 5 << 216 == 0;
+            && Policy.unwrap(self) & Policy.unwrap(self) >> 1 & 5 << PUBLISHING == 0;
     }
 
     function callbackGas(Policy self) internal pure returns (uint256) {
@@ -130,10 +133,15 @@ library PolicyLibrary {
     }
 
     function publishing(Policy self) internal pure returns (Access) {
-        return Access(Policy.unwrap(self) >> 216 & 3);
+        return Access(self.accessAt(PUBLISHING));
     }
 
     function subscribing(Policy self) internal pure returns (Access) {
-        return Access(Policy.unwrap(self) >> 218 & 3);
+        return Access(self.accessAt(SUBSCRIBING));
+    }
+
+    /// @dev The rule at a place, as a number: a conversion to `Access` would be checked.
+    function accessAt(Policy self, uint256 place) internal pure returns (uint256) {
+        return Policy.unwrap(self) >> place & 3;
     }
 }

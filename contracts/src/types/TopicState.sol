@@ -15,8 +15,8 @@ library TopicStateLibrary {
     uint256 private constant PENDING = 1 << 227;
     uint256 private constant INDEX_MASK = 0xffffff;
 
-    function created(bool ownPolicy) internal pure returns (TopicState) {
-        return TopicState.wrap(ownPolicy ? CREATED | OWN_POLICY : CREATED);
+    function created() internal pure returns (TopicState) {
+        return TopicState.wrap(CREATED);
     }
 
     function sequence(TopicState self) internal pure returns (uint256) {
@@ -88,12 +88,25 @@ library TopicStateLibrary {
         return TopicState.wrap(TopicState.unwrap(self) & ~(INDEX_MASK << 48) | end_ << 48);
     }
 
+    function withNextEnd(TopicState self) internal pure returns (TopicState) {
+        unchecked {
+            return TopicState.wrap(TopicState.unwrap(self) + (1 << 48));
+        }
+    }
+
     function withSealedEnd(TopicState self, uint256 end_) internal pure returns (TopicState) {
         return TopicState.wrap(TopicState.unwrap(self) & ~(INDEX_MASK << 96) | end_ << 96);
     }
 
-    function withCredit(TopicState self, uint256 credit_) internal pure returns (TopicState) {
-        return TopicState.wrap(TopicState.unwrap(self) & ~(uint256(0xffffffffffffff) << 168) | credit_ << 168);
+    function withoutCredit(TopicState self) internal pure returns (TopicState) {
+        return TopicState.wrap(TopicState.unwrap(self) & ~(uint256(0xffffffffffffff) << 168));
+    }
+
+    /// @dev 56 bits hold 72 million ether.
+    function withMoreCredit(TopicState self, uint256 amount) internal pure returns (TopicState) {
+        unchecked {
+            return TopicState.wrap(TopicState.unwrap(self) + (amount << 168));
+        }
     }
 
     /// @dev The most that any subscription has ever reserved for its callback.

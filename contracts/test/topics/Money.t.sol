@@ -3,8 +3,7 @@ pragma solidity ^0.8.28;
 
 import {SamplePublisher} from "../../src/testing/SamplePublisher.sol";
 import {ITopics} from "../../src/interfaces/ITopics.sol";
-import {Animal, Burner, Counter, Noop, Unsubscriber} from "../../src/testing/Zoo.sol";
-import {Outcome} from "../../src/types/Outcome.sol";
+import {Burner, Counter, Noop, Unsubscriber} from "../../src/testing/Zoo.sol";
 import {PolicyLibrary} from "../../src/types/Policy.sol";
 import {TopicTest} from "./TopicTest.sol";
 
@@ -118,17 +117,70 @@ contract MoneyTest is TopicTest {
         assertGe(credit * 1 gwei, fee * 99 / 100, "the sender pays");
     }
 
+    /// @dev However few are served and however many fell below the floor.
     function test_reimbursement_whileOthersAreRemoved() public {
-        topic = direct[2];
-        for (uint256 i; i < 8; ++i) {
+        for (uint256 kind; kind < KINDS; ++kind) {
+            for (uint256 poor = 1; poor < 20; poor += 6) {
+                uint256 snapshot = vm.snapshotState();
+                _joinPoor(kind, poor);
+                _assertWholeWhileRemoving(kind);
+                vm.revertToState(snapshot);
+            }
+        }
+    }
+
+    /// @dev The records of those removed are in code, which cannot be forgotten.
+    function test_reimbursement_whileSealedAreRemoved() public {
+        for (uint256 kind; kind < KINDS; ++kind) {
+            _joinPoor(kind, 16);
+            topics.seal(topic);
+            _assertWholeWhileRemoving(kind);
+        }
+    }
+
+    /// @dev Brought below the floor by an event they had to pay, not by the owner.
+    function test_reimbursement_whileBurntDownAreRemoved() public {
+        for (uint256 kind; kind < KINDS; ++kind) {
+            topic = direct[kind];
+            _setFloor(250_000);
+            for (uint256 i; i < 8; ++i) {
+                joinWith(new Burner(), anyTerms(), 400_000);
+            }
+            setPrice(1 gwei);
+            _publishAs(sender);
+            assertLt(depositAt(numbers[kind]), 250_000, "not burnt down");
+            _assertWholeWhileRemoving(kind);
+        }
+    }
+
+    function _assertWholeWhileRemoving(uint256 kind) private {
+        uint256 live = viewOf(topic).live;
+        uint256 snapshot = vm.snapshotState();
+        (uint256 credit, uint256 fee) = _measure(sender, address(topics), _publishing(kind, payee, PAYLOAD), 10 gwei);
+        _assertRatio(credit, fee, string.concat("subscribers: ", vm.toString(numbers[kind])));
+        vm.revertToState(snapshot);
+        _publishAs(sender);
+        assertLt(viewOf(topic).live, live, "nobody was removed");
+    }
+
+    function _joinPoor(uint256 kind, uint256 number) private {
+        topic = direct[kind];
+        for (uint256 i; i < number; ++i) {
             joinWith(new Noop(), anyTerms(), FLOOR);
         }
+        _setFloor(FLOOR + 1);
+    }
+
+    function _setFloor(uint256 floor) private {
         PolicyLibrary.Fields memory fields = PolicyLibrary.defaults();
-        fields.depositFloor = FLOOR + 1;
+        fields.depositFloor = floor;
         vm.prank(sender);
         topics.setPolicy(topic, PolicyLibrary.pack(fields));
-        (uint256 credit, uint256 fee) = _measure(sender, address(topics), _publishing(2, payee, PAYLOAD), 10 gwei);
-        assertGe(credit * 1 gwei, fee * 99 / 100, "the sender pays");
+    }
+
+    function _publishAs(address publisher) private {
+        vm.prank(publisher, publisher);
+        topics.publish(topic, KEY, 0, payee, PAYLOAD);
     }
 
     /// @dev And among empty places that somebody left behind.

@@ -154,12 +154,49 @@ contract PublishTest is TopicTest {
         joinWith(new Noop(), TermsLibrary.pack(200_000, 1_000, ANY_SHARE), DEPOSIT_GWEI);
         vm.prank(stranger);
         topics.subscribe{value: DEPOSIT}(topic, anyTerms(), NO_HOLE);
-        joinWith(new Noop(), anyTerms(), FLOOR);
-        PolicyLibrary.Fields memory fields = PolicyLibrary.defaults();
-        fields.depositFloor = FLOOR + 1;
-        topics.setPolicy(topic, PolicyLibrary.pack(fields));
+        _joinPoor(1);
         vm.fee(1 gwei + 1);
         assertEq(publish().outcomes, hex"0102030405060000");
+    }
+
+    /// @dev A page removes one, or as many as share its base so far, so that those can pay for it; the others wait, and lose nothing.
+    function test_publish_removesAsManyAsItCalls() public {
+        joinCounters(3);
+        _joinPoor(5);
+        assertEq(publish().outcomes, hex"0101010606060303");
+        assertEq(publish().outcomes, hex"0101010000000606");
+        assertEq(viewOf(topic).live, 3);
+    }
+
+    /// @dev Who pays a price of its own shares nothing, so it pays for no removal.
+    function test_publish_removesNobodyForThoseApart() public {
+        vm.txGasPrice(3 gwei);
+        for (uint256 i; i < 3; ++i) {
+            joinWith(new Noop(), TermsLibrary.pack(200_000, 2_000, ANY_SHARE), DEPOSIT_GWEI);
+        }
+        _joinPoor(4);
+        assertEq(publish().outcomes, hex"0101010603030300");
+    }
+
+    function test_publish_removesOneBeforeItCalls() public {
+        _joinPoor(5);
+        address last = holderOf(4);
+        joinCounters(3);
+        for (uint256 i; i < 5; ++i) {
+            assertEq(topics.getCredit(last), 0);
+            publish();
+            assertEq(viewOf(topic).live, 7 - i);
+        }
+        assertEq(topics.getCredit(last), FLOOR, "its residue is its own");
+    }
+
+    /// @dev Who could not pay for being looked at is passed over, and keeps what it has.
+    function test_publish_looksAtNobodyTooPoorForIt() public {
+        joinCounters(1);
+        joinWith(new Noop(), anyTerms(), FLOOR);
+        setPrice(100 gwei);
+        assertOutcomeAt(publish(), 1, Outcome.Unfunded);
+        assertEq(depositAt(1), FLOOR);
     }
 
     /// @dev Who is only looked at pays for the look, at no more than its own price, and nobody else does.
@@ -213,6 +250,15 @@ contract PublishTest is TopicTest {
 
     function _publishing() private view returns (bytes memory) {
         return abi.encodeCall(ITopics.publish, (topic, KEY, 0, payee, PAYLOAD));
+    }
+
+    function _joinPoor(uint256 number) private {
+        for (uint256 i; i < number; ++i) {
+            joinWith(new Noop(), anyTerms(), FLOOR);
+        }
+        PolicyLibrary.Fields memory fields = PolicyLibrary.defaults();
+        fields.depositFloor = FLOOR + 1;
+        topics.setPolicy(topic, PolicyLibrary.pack(fields));
     }
 
     function _chargeOfFirst() private returns (uint256 charge) {

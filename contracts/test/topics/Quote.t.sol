@@ -2,10 +2,11 @@
 pragma solidity ^0.8.28;
 
 import {ITopics} from "../../src/interfaces/ITopics.sol";
+import {ITopicsLens} from "../../src/interfaces/ITopicsLens.sol";
 import {Burner, Counter, Noop} from "../../src/testing/Zoo.sol";
 import {Outcome} from "../../src/types/Outcome.sol";
 import {PolicyLibrary} from "../../src/types/Policy.sol";
-import {TermsLibrary} from "../../src/types/Terms.sol";
+import {Terms, TermsLibrary} from "../../src/types/Terms.sol";
 import {TopicTest} from "./TopicTest.sol";
 
 /// @notice What `quotePublish` says comes true.
@@ -16,6 +17,13 @@ contract QuoteTest is TopicTest {
         topic = UNKNOWN;
         vm.expectRevert(abi.encodeWithSelector(ITopics.UnknownTopic.selector, UNKNOWN));
         this.quoteNow();
+    }
+
+    function test_indexAt_noSuchPosition() public {
+        vm.expectRevert(abi.encodeWithSelector(ITopicsLens.NoSuchPosition.selector, 0, 0));
+        lens.indexAt(1, 0, 0);
+        vm.expectRevert(abi.encodeWithSelector(ITopicsLens.NoSuchPosition.selector, 16, 9));
+        lens.indexAt(1, 16, 9);
     }
 
     function quoteNow() external view returns (uint256) {
@@ -38,6 +46,23 @@ contract QuoteTest is TopicTest {
         for (uint256 i; i < expected.length; ++i) {
             assertEq(uint8(expected[i]), uint8(outcomeAt(page, i)));
         }
+    }
+
+    /// @dev Also who is removed and who must wait for it, which depends on the order of this event.
+    function test_quote_tellsWhoIsRemoved() public {
+        for (uint256 i; i < 24; ++i) {
+            Terms terms = i % 6 == 1 ? TermsLibrary.pack(200_000, 1_500, ANY_SHARE) : anyTerms();
+            joinWith(new Noop(), terms, i % 3 == 1 ? DEPOSIT_GWEI : FLOOR);
+        }
+        _raiseFloor();
+        for (uint256 i; i < 8; ++i) {
+            bytes memory expected = quote(PAYLOAD.length, tx.gasprice).outcomes;
+            Page memory page = publish();
+            for (uint256 j; j < expected.length; ++j) {
+                assertEq(uint8(expected[j]), uint8(outcomeAt(page, j)));
+            }
+        }
+        assertEq(viewOf(topic).live, 8);
     }
 
     /// @dev Whether a callback reverts is its own affair, and whether there is code may change.
@@ -98,6 +123,10 @@ contract QuoteTest is TopicTest {
             join(new Counter());
         }
         leave(leaver, 1);
+        _raiseFloor();
+    }
+
+    function _raiseFloor() private {
         PolicyLibrary.Fields memory fields = PolicyLibrary.defaults();
         fields.depositFloor = FLOOR + 1;
         topics.setPolicy(topic, PolicyLibrary.pack(fields));

@@ -4,7 +4,7 @@ pragma solidity ^0.8.28;
 import {ITopics} from "../../src/interfaces/ITopics.sol";
 import {Animal, Burner, Counter, Noop, Reenterer} from "../../src/testing/Zoo.sol";
 import {Outcome} from "../../src/types/Outcome.sol";
-import {Policy, PolicyLibrary} from "../../src/types/Policy.sol";
+import {PolicyLibrary} from "../../src/types/Policy.sol";
 import {Terms, TermsLibrary} from "../../src/types/Terms.sol";
 import {TopicTest} from "./TopicTest.sol";
 
@@ -235,30 +235,97 @@ contract ReentryTest is TopicTest {
         assertBooksBalance(8, creditors);
     }
 
-    /// @dev A full lane, funded while the debit is out: the refund on top must not run into the neighbour's lane.
+    /// @dev A deposit grows above a lane's bound when it is funded while its debit is out. The next debit and fund must not run into the
+    /// neighbour's lane.
     function test_fund_neverOverflowsALane() public {
         PolicyLibrary.Fields memory fields = PolicyLibrary.defaults();
         fields.callbackGas = PolicyLibrary.CALLBACK_GAS_MAX;
         topics.setPolicy(topic, PolicyLibrary.pack(fields));
-        joinWith(actor, TermsLibrary.pack(4_000_000, PRICE_MAX, ANY_SHARE), DEPOSIT_MAX);
-        joinWith(actor, TermsLibrary.pack(8_000_000, PRICE_MAX, ANY_SHARE), DEPOSIT_MAX);
+        joinWith(actor, TermsLibrary.pack(PolicyLibrary.CALLBACK_GAS_MAX, PRICE_MAX, ANY_SHARE), DEPOSIT_MAX);
         uint256 neighbour = join(new Counter());
-        for (uint256 i; i < 2; ++i) {
-            _fundInside(i, 525 gwei);
-            _fundInside(i, 525 gwei);
-            _fundInside(i, 260 gwei);
-        }
-        assertLe(depositAt(neighbour), DEPOSIT_GWEI);
+        _fundInside(260 gwei);
+        assertTrue(actor.success());
+        assertGt(depositAt(0), DEPOSIT_MAX);
+        uint256 before = depositAt(neighbour);
+        _fundInside(500 gwei);
+        assertLe(depositAt(neighbour), before);
         address[] memory creditors = new address[](2);
         (creditors[0], creditors[1]) = (payee, address(actor));
-        assertBooksBalance(3, creditors);
+        assertBooksBalance(2, creditors);
     }
 
-    function _fundInside(uint256 index, uint256 price) private {
-        vm.deal(address(actor), 10 ether);
+    function _fundInside(uint256 price) private {
+        uint256 amount = 2 ether;
+        vm.deal(address(actor), amount);
         setPrice(price);
-        actor.prepare(address(topics), DEPOSIT_MAX * 1 gwei, abi.encodeCall(ITopics.fund, (topic, index)));
+        actor.prepare(address(topics), amount, abi.encodeCall(ITopics.fund, (topic, 0)));
         publish();
+    }
+
+    /* BY THE ONE WHO IS PAID */
+
+    /// @dev The payment comes after everything else, so what is taken again must be there.
+    function test_withdraw_againWhenPaid() public {
+        Taker taker = _joinTaker();
+        _take(taker, abi.encodeCall(ITopics.withdraw, (topic, 0, AMOUNT, address(taker))));
+        assertTrue(taker.success());
+        assertEq(address(taker).balance, 2 * AMOUNT * 1 gwei);
+        assertEq(depositAt(0), DEPOSIT_GWEI - 2 * AMOUNT);
+
+        _take(taker, abi.encodeCall(ITopics.withdraw, (topic, 0, DEPOSIT_GWEI / 2, address(taker))));
+        assertFalse(taker.success());
+        assertEq(bytes4(taker.returned()), ITopics.DepositTooLow.selector);
+        assertEq(address(taker).balance + depositAt(0) * 1 gwei, DEPOSIT);
+    }
+
+    function test_unsubscribe_againWhenPaid() public {
+        Taker taker = _joinTaker();
+        _take(taker, leaving(0, address(taker)));
+        assertEq(taker.returned(), abi.encodeWithSelector(ITopics.NotSubscribed.selector, topic, 0));
+        assertEq(address(taker).balance, DEPOSIT);
+    }
+
+    function test_collect_againWhenPaid() public {
+        Taker taker = _joinTaker();
+        topics.publish(topic, KEY, 0, address(taker), PAYLOAD);
+        uint256 owed = topics.getCredit(address(taker));
+        _take(taker, abi.encodeCall(ITopics.collect, (address(taker))));
+        assertEq(taker.returned(), abi.encodeWithSelector(ITopics.NothingToCollect.selector, taker));
+        assertEq(address(taker).balance, owed * 1 gwei);
+    }
+
+    function test_collectTopic_againWhenPaid() public {
+        Taker taker = new Taker();
+        bytes memory creating = abi.encodeCall(ITopics.create, (DEFAULT_POLICY, "its own"));
+        topic = abi.decode(taker.execute(address(topics), 0, creating), (bytes32));
+        join(new Counter());
+        taker.execute(address(topics), 0, abi.encodeCall(ITopics.publish, (topic, KEY, 0, address(0), PAYLOAD)));
+        uint256 owed = viewOf(topic).credit;
+        _take(taker, abi.encodeCall(ITopics.collectTopic, (topic, address(taker))));
+        assertEq(taker.returned(), abi.encodeWithSelector(ITopics.NothingToCollect.selector, taker));
+        assertEq(address(taker).balance, owed * 1 gwei);
+    }
+
+    /// @dev Paid inside a callback, and from there into the topic once more.
+    function test_withdraw_insideThenAgainWhenPaid() public {
+        _fillWord(0);
+        Taker taker = new Taker();
+        bytes memory call = abi.encodeCall(Animal.execute, (address(topics), 0, leaving(ACTOR, address(taker))));
+        taker.prepare(address(actor), call);
+        _reenter(0, abi.encodeCall(ITopics.withdraw, (topic, ACTOR, AMOUNT, address(taker))));
+        assertTrue(taker.success());
+        assertEq(holderOf(ACTOR), address(0));
+        _assertBooks();
+    }
+
+    function _joinTaker() private returns (Taker taker) {
+        join(taker = new Taker());
+    }
+
+    /// @dev Makes a call that pays the taker, which makes it again when it is paid.
+    function _take(Taker taker, bytes memory data) private {
+        taker.prepare(address(topics), data);
+        taker.execute(address(topics), 0, data);
     }
 
     /* BY THE OWNER */
@@ -376,6 +443,26 @@ contract ReentryTest is TopicTest {
         vm.prank(account);
         topics.collect(account);
     }
+}
+
+/// @notice When it is paid, makes the call it was given before, once, and remembers how that went.
+contract Taker is Animal {
+    bool public success;
+    bytes public returned;
+    address private _target;
+    bytes private _data;
+
+    receive() external payable override {
+        (address target, bytes memory data) = (_target, _data);
+        delete _target;
+        if (target != address(0)) (success, returned) = target.call(data);
+    }
+
+    function prepare(address target, bytes calldata data) external {
+        (_target, _data) = (target, data);
+    }
+
+    function onEvent(bytes32, uint256, uint256, bytes32, bytes calldata) external returns (bytes4 acknowledgement) {}
 }
 
 /// @notice Leaves and subscribes again in one call.

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity ^0.8.28;
 
+import {Test} from "forge-std/Test.sol";
 import {Vm} from "forge-std/Vm.sol";
 
+import {Topics} from "../../src/Topics.sol";
+import {TopicsLens} from "../../src/TopicsLens.sol";
 import {ITopics} from "../../src/interfaces/ITopics.sol";
 import {ITopicsLens} from "../../src/interfaces/ITopicsLens.sol";
-import {TopicsFixture} from "../../src/testing/TopicsFixture.sol";
-import {Animal, Burner, Counter, Reenterer} from "../../src/testing/Zoo.sol";
+import {Animal, Burner, Counter} from "../../src/testing/Zoo.sol";
 import {Outcome} from "../../src/types/Outcome.sol";
 import {Access, Policy, PolicyLibrary} from "../../src/types/Policy.sol";
 import {Terms, TermsLibrary} from "../../src/types/Terms.sol";
 
 /// @notice One topic of the test's own, and what its tests say again and again.
-abstract contract TopicTest is TopicsFixture {
+abstract contract TopicTest is Test {
     /// @dev One `Delivered` log.
     struct Page {
         bytes32 topic;
@@ -23,6 +25,9 @@ abstract contract TopicTest is TopicsFixture {
         bytes outcomes;
     }
 
+    Policy internal constant DEFAULT_POLICY = Policy.wrap(0);
+    uint256 internal constant NO_HOLE = type(uint256).max;
+    uint256 internal constant DEPOSIT = 0.1 ether;
     /// @dev Gas with which a publish is accepted however long the list is: 13 sixteenths of EIP-7825's cap.
     uint256 internal constant FULL_GAS = uint256(1 << 24) * 13 / 16;
     /// @dev For the way into the contract, before it looks at its gas.
@@ -40,12 +45,17 @@ abstract contract TopicTest is TopicsFixture {
 
     address internal payee = makeAddr("payee");
     address internal stranger = makeAddr("stranger");
+    ITopics internal topics;
+    ITopicsLens internal lens;
     bytes32 internal topic;
 
     receive() external payable {}
 
-    function setUp() public virtual override {
-        super.setUp();
+    function setUp() public virtual {
+        topics = new Topics();
+        lens = new TopicsLens(topics);
+        vm.fee(1 gwei);
+        vm.txGasPrice(2 gwei);
         vm.deal(stranger, 10 ether);
         topic = topics.create(DEFAULT_POLICY, "topic");
     }
@@ -67,7 +77,11 @@ abstract contract TopicTest is TopicsFixture {
         }
     }
 
-    /// @dev Terms as `anyTerms`, with another callback gas.
+    /// @dev Terms that take everything a default policy allows, at up to 1,000 gwei.
+    function anyTerms() internal pure returns (Terms) {
+        return termsOf(200_000);
+    }
+
     function termsOf(uint256 callbackGas) internal pure returns (Terms) {
         return TermsLibrary.pack(callbackGas, 1_000_000, ANY_SHARE);
     }

@@ -36,6 +36,19 @@ contract WithdrawTest is TopicTest {
         _withdraw(noop, 0, amount, to);
     }
 
+    /// @dev So much that it and the floor together are more than a number can be.
+    function test_withdraw_hugeAmount() public {
+        Noop noop = new Noop();
+        join(noop);
+        uint256 most = type(uint256).max;
+        for (uint256 amount = most - FLOOR; amount < most; amount += FLOOR / 2) {
+            uint256 need = amount == most - FLOOR ? most : amount;
+            vm.expectRevert(abi.encodeWithSelector(ITopics.DepositTooLow.selector, DEPOSIT_GWEI, need));
+            _withdraw(noop, 0, amount, to);
+            if (amount > most - FLOOR / 2) break;
+        }
+    }
+
     function test_withdraw_toOneThatRefuses() public {
         Counter counter = joinCounters(1)[0];
         vm.expectRevert(abi.encodeWithSelector(ITopics.PaymentFailed.selector, address(topics), 5));

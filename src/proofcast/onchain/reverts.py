@@ -168,6 +168,14 @@ TOPICS_REFUSALS = (
     ),
 )
 
+LENS_REFUSALS = (
+    Refusal(
+        "NoSuchPosition(uint256,uint256)",
+        "an event of a list that ends at `{1}` has no position `{0}`",
+        "positions run from 0 to the end of the list, filled up to words of eight",
+    ),
+)
+
 SIGNED_PUBLISHER_REFUSALS = (
     Refusal("ZeroSigner()", "the signer is the zero address", "name the account or contract that signs"),
     Refusal(
@@ -221,7 +229,13 @@ STANDARD_REFUSALS = (
 
 REFUSAL_BY_SELECTOR = {
     compute_selector(refusal.signature): refusal
-    for refusal in (*TOPICS_REFUSALS, *SIGNED_PUBLISHER_REFUSALS, *SUBSCRIBER_REFUSALS, *STANDARD_REFUSALS)
+    for refusal in (
+        *TOPICS_REFUSALS,
+        *LENS_REFUSALS,
+        *SIGNED_PUBLISHER_REFUSALS,
+        *SUBSCRIBER_REFUSALS,
+        *STANDARD_REFUSALS,
+    )
 }
 
 

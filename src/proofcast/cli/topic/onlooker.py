@@ -10,9 +10,9 @@ from proofcast.cli.topic.owner import describe_policy
 from proofcast.cli.values import AMOUNT, TOPIC, format_ether
 from proofcast.onchain import lens
 from proofcast.onchain.abi import NOBODY, format_value
-from proofcast.onchain.events import Delivered, PayloadTypeChanged, TopicCreated
+from proofcast.onchain.events import Delivered, TopicCreated
 from proofcast.onchain.io.fees import FeePolicy, get_fees
-from proofcast.onchain.io.reading import find_creation_block, find_logs, read, read_all
+from proofcast.onchain.io.reading import find_creation_block, find_logs, find_payload_type, read, read_all
 from proofcast.onchain.lens import Subscription
 from proofcast.onchain.outcome import Outcome
 
@@ -61,13 +61,6 @@ def find_created(connection: Connection, topic: bytes | None, first: int) -> lis
     return [logged.event for logged in found if isinstance(logged.event, TopicCreated)]
 
 
-def find_payload_type(connection: Connection, topic: bytes, first: int) -> str:
-    """What the owner last said of the payload."""
-    found = find_logs(connection.rpc, connection.contracts.topics, PayloadTypeChanged, topic, first=first)
-    types = [logged.event.payload_type for logged in found if isinstance(logged.event, PayloadTypeChanged)]
-    return types[-1] if types else ""
-
-
 def find_outcomes(connection: Connection, topic: bytes, sequence: int, first: int) -> dict[int, Outcome]:
     """What became of an event, by index."""
     number = sequence.to_bytes(32)
@@ -89,7 +82,7 @@ def show(settings: Settings, topic: bytes) -> None:
         subscriptions = dict(enumerate(read_all(connection.rpc, connection.contracts.lens, calls)))
         first = find_creation_block(connection.rpc, connection.contracts.topics)
         births = find_created(connection, topic, first)
-        payload_type = find_payload_type(connection, topic, first)
+        payload_type = find_payload_type(connection.rpc, connection.contracts.topics, topic, first)
         outcomes = find_outcomes(connection, topic, state.sequence, first)
     live = {index: held for index, held in subscriptions.items() if held.subscriber != NOBODY}
     name = births[0].name if births else ""

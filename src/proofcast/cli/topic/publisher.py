@@ -6,11 +6,16 @@ import click
 
 from proofcast.cli.connection import Settings, open_sender
 from proofcast.cli.output import emit
+from proofcast.cli.topic.fields import encode_assignments
 from proofcast.cli.topic.sending import describe_delivery, describe_receipt, format_delivery
 from proofcast.cli.values import ADDRESS, KEY, TOPIC, encode_words, parse_hex, refuse
-from proofcast.onchain import topics
+from proofcast.onchain import lens, topics
+from proofcast.onchain.deployment import Contracts
 from proofcast.onchain.events import Sealed
 from proofcast.onchain.io import publishing
+from proofcast.onchain.io.reading import find_creation_block, find_payload_type, read
+from proofcast.onchain.io.sender import Sender
+from proofcast.onchain.payload import parse_payload_type
 from proofcast.onchain.request import ask
 
 
@@ -35,11 +40,27 @@ def read_file(file: Path) -> bytes:
         ) from None
 
 
+def encode_named(sender: Sender, contracts: Contracts, topic: bytes, assignments: tuple[str, ...]) -> bytes:
+    """The payload in which each `name=value` is so, by the type that the topic's owner declared."""
+    read(sender.rpc, contracts.lens, lens.get_topic(topic))
+    first = find_creation_block(sender.rpc, contracts.topics)
+    payload_type = find_payload_type(sender.rpc, contracts.topics, topic, first)
+    if not payload_type:
+        raise refuse(
+            "the topic declares no payload type",
+            "its owner declares one by `proofcast topic payload-type`; or give PAYLOAD",
+        )
+    return encode_assignments(parse_payload_type(payload_type), assignments)
+
+
 @click.command()
 @click.argument("topic", type=TOPIC)
 @click.argument("payload", required=False)
 @click.option("--hex", "as_hex", help="Payload as hexadecimal digits.")
 @click.option("--file", type=click.Path(path_type=Path), help="Payload from a file; `-` for standard input.")
+@click.option(
+    "--field", "fields", multiple=True, metavar="NAME=VALUE", help="Repeatable; a field of the topic's payload type."
+)
 @click.option("--key", type=KEY, help="Routing key: 32 bytes as hex, or a text to be hashed.")
 @click.option("--expect", "expected", type=int, default=0, help="Number that the event must get.")
 @click.option("--payee", type=ADDRESS, help="Who is credited; else your own account.")
@@ -50,13 +71,17 @@ def publish(
     payload: str | None,
     as_hex: str | None,
     file: Path | None,
+    fields: tuple[str, ...],
     key: bytes | None,
     expected: int,
     payee: bytes | None,
 ) -> None:
     """Publish PAYLOAD, a text, in a topic: its subscribers are called in the same transaction."""
-    content = read_payload(payload, as_hex, file)
+    if fields and (payload, as_hex, file) != (None, None, None):
+        raise refuse("a payload and its fields were given", "give one: PAYLOAD, `--hex`, `--file` or fields")
+    whole = None if fields else read_payload(payload, as_hex, file)
     with open_sender(settings) as (sender, contracts):
+        content = encode_named(sender, contracts, topic, fields) if whole is None else whole
         receipt = publishing.publish(
             sender,
             contracts,

@@ -8,7 +8,7 @@ from proofcast.chain.io.rpc import Json, NodeRefused, RpcClient
 from proofcast.errors import InvalidRequest, Reason
 from proofcast.event import Position
 from proofcast.onchain.abi import Call, format_value
-from proofcast.onchain.events import TopicsEvent, compute_type_hash, find_event
+from proofcast.onchain.events import PayloadTypeChanged, TopicsEvent, compute_type_hash, find_event
 from proofcast.onchain.io.receipts import parse_bytes, parse_log, parse_quantity
 from proofcast.onchain.reverts import decode_revert
 
@@ -117,6 +117,13 @@ def find_logs(
             event = find_event(parsed.topics, parsed.data)
             if event is not None:
                 yield Logged(event, parsed.transaction_hash, parsed.position)
+
+
+def find_payload_type(rpc: RpcClient, contract: bytes, topic: bytes, first: int) -> str:
+    """What a topic's owner last said of its payload; empty where nothing was said."""
+    found = find_logs(rpc, contract, PayloadTypeChanged, topic, first=first)
+    types = [logged.event.payload_type for logged in found if isinstance(logged.event, PayloadTypeChanged)]
+    return types[-1] if types else ""
 
 
 def query_logs(rpc: RpcClient, contract: bytes, topics: list[Json], start: int, end: int) -> list[Json]:
