@@ -1,0 +1,23 @@
+//! Proofcast's compiled kernels. Each agrees with a definition in Python, which serves where this crate is not built.
+
+mod blooms;
+mod columns;
+mod groups;
+mod keccak;
+mod matching;
+mod receipts;
+mod trie;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod proofcast_native {
+    #[pymodule_export]
+    use crate::blooms::match_blooms;
+    #[pymodule_export]
+    use crate::groups::{check_series, collect_contents, compute_leaf_digests};
+    #[pymodule_export]
+    use crate::matching::MatchingIndex;
+    #[pymodule_export]
+    use crate::receipts::{check_receipts, compute_ordered_root, get_widths};
+}

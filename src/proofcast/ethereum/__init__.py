@@ -1,0 +1,1 @@
+"""What Ethereum says: facts anyone can recompute from bytes, whatever he believes about a chain."""
