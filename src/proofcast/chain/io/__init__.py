@@ -1,1 +1,1 @@
-"""The chain's outside: JSON-RPC."""
+"""The chain's outside: nodes, recorded blocks, archives; `fetch.py` makes verified blocks of what they give."""

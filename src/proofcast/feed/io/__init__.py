@@ -1,0 +1,1 @@
+"""The feed's outside: SQLite, and the loop that follows a chain."""

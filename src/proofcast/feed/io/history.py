@@ -1,0 +1,238 @@
+"""The way from a view to the present, read from the feed: journal and outbox together, in one snapshot."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from proofcast.chain.segment import BlockId
+from proofcast.errors import InvalidRequest, Reason, Unavailable
+from proofcast.event import Finality, Step
+from proofcast.feed.io.database import Database
+from proofcast.feed.io.outbox import parse_row
+from proofcast.feed.io.sqlite import COLUMNS, parse_step
+from proofcast.feed.journal import JournalState, compute_state
+from proofcast.feed.outbox import OutboxRow
+from proofcast.feed.view import WHOLE_BLOCK, Move, View, Way
+
+MOVES_MAX = 1_024
+"""Of one way: read in milliseconds, so that one who is far behind delays nobody."""
+
+
+class UnknownBlock(InvalidRequest):
+    """A view names a block that was never journalled here; another broker may have seen it."""
+
+
+class History:
+    def __init__(self, folder: Path) -> None:
+        self._database = Database(folder)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def get_chain_id(self) -> int:
+        with self._database.snapshot() as connection:
+            return read_chain(connection)[0]
+
+    def get_oldest(self) -> View:
+        """Behind the checkpoint, from where everything is journalled."""
+        with self._database.snapshot() as connection:
+            return View(read_chain(connection)[1], WHOLE_BLOCK)
+
+    def get_newest(self, level: Finality) -> View:
+        with self._database.snapshot() as connection:
+            return View(Snapshot.read(connection).get_target(level), WHOLE_BLOCK)
+
+    def find_way(self, view: View, level: Finality, limit: int = MOVES_MAX) -> Way:
+        """At most `limit` moves from the view towards the block that is settled at this level."""
+        with self._database.snapshot() as connection:
+            snapshot = Snapshot.read(connection)
+            target = snapshot.get_target(level)
+            verify_level(view, level, target)
+            moves: list[Move] = []
+            while len(moves) < limit and snapshot.is_off(view, target):
+                undone = list(snapshot.undo(view, limit - len(moves)))
+                moves += undone
+                view = undone[-1].view if undone else View(snapshot.get_parent(view.block), WHOLE_BLOCK)
+            if len(moves) < limit:
+                applied = list(snapshot.apply(view, target, limit - len(moves)))
+                moves += applied
+                if len(moves) < limit:
+                    return Way(tuple(moves), View(target, WHOLE_BLOCK), True, target, snapshot.state.finalized)
+                view = moves[-1].view
+            return Way(tuple(moves), view, False, target, snapshot.state.finalized)
+
+    def find_before_time(self, timestamp: int) -> View:
+        """The view that lacks everything of this second and later, and nothing else that was matched."""
+        with self._database.snapshot() as connection:
+            snapshot = Snapshot.read(connection)
+            row = connection.execute(
+                "SELECT number FROM outbox WHERE timestamp >= ? AND step = 'apply' ORDER BY sequence LIMIT 1",
+                (timestamp,),
+            ).fetchone()
+            before = snapshot.find_canonical(row[0] - 1) if row else snapshot.state.head
+            return View(before or snapshot.checkpoint, WHOLE_BLOCK)
+
+    def knows(self, block: BlockId) -> bool:
+        with self._database.snapshot() as connection:
+            return Snapshot.read(connection).knows(block)
+
+    def get_known(self, block: BlockId) -> BlockId:
+        """The block itself where it was ever applied here; refused where not."""
+        if not self.knows(block):
+            raise refuse_unknown(block)
+        return block
+
+    def find_block(self, number: int) -> BlockId | None:
+        """The canonical block of this height; None above the head and below the checkpoint."""
+        with self._database.snapshot() as connection:
+            return Snapshot.read(connection).find_canonical(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The feed at one moment, up to the last step whose logs are all in the outbox."""
+
+    connection: sqlite3.Connection
+    chain_id: int
+    checkpoint: BlockId
+    state: JournalState
+
+    @classmethod
+    def read(cls, connection: sqlite3.Connection) -> "Snapshot":
+        chain_id, checkpoint = read_chain(connection)
+        row = connection.execute("SELECT sequence FROM delivered").fetchone()
+        return cls(connection, chain_id, checkpoint, read_state(connection, checkpoint, row[0] if row else 0))
+
+    def get_target(self, level: Finality) -> BlockId:
+        state = self.state
+        return {Finality.LATEST: state.head, Finality.SAFE: state.safe, Finality.FINALIZED: state.finalized}[level]
+
+    def find_canonical(self, number: int) -> BlockId | None:
+        above = number - self.state.finalized.number
+        if above > 0:
+            return self.state.links[above - 1].id if above <= len(self.state.links) else None
+        if number == self.checkpoint.number:
+            return self.checkpoint
+        row = self.connection.execute(
+            "SELECT hash FROM step WHERE number = ? AND step = 'apply' AND sequence <= ?"
+            " ORDER BY sequence DESC LIMIT 1",
+            (number, self.state.sequence),
+        ).fetchone()
+        return BlockId(number, row[0]) if row else None
+
+    def is_off(self, view: View, target: BlockId) -> bool:
+        """Must something be undone first?"""
+        return view.block.number > target.number or self.find_canonical(view.block.number) != view.block
+
+    def undo(self, view: View, limit: int) -> Iterator[Move]:
+        """Take back the logs of the view's block, newest first."""
+        sequence, _ = self._get_applied(view.block)
+        rows = self._read_rows("sequence = ? AND log_index <= ?", (sequence, view.log_index), "DESC", limit)
+        turn = self._count_turns(view.block, sequence)
+        for row in rows:
+            yield Move(Step.UNDO, row, turn, View(view.block, row.position.log_index - 1))
+
+    def apply(self, view: View, target: BlockId, limit: int) -> Iterator[Move]:
+        """Go on to the target, oldest first; the view is canonical."""
+        sequence = 0 if view.block == self.checkpoint else self._get_applied(view.block)[0]
+        after = (sequence, view.log_index)
+        turns: dict[int, int | None] = {}
+        while limit > 0:
+            wanted = "(sequence, log_index) > (?, ?) AND step = 'apply' AND number <= ? AND sequence <= ?"
+            rows = self._read_rows(wanted, (*after, target.number, self.state.sequence), "ASC", limit)
+            for row in rows:
+                after = (row.sequence, row.position.log_index)
+                block = BlockId(row.position.block_number, row.position.block_hash)
+                if row.sequence not in turns:
+                    turns[row.sequence] = self._find_turn(block, row.sequence)
+                turn = turns[row.sequence]
+                if turn is not None:
+                    limit -= 1
+                    yield Move(Step.APPLY, row, turn, View(block, row.position.log_index))
+            if not rows:
+                return
+
+    def _find_turn(self, block: BlockId, sequence: int) -> int | None:
+        """Which application of the block this step is; None unless it is the last one of a canonical block."""
+        if self.find_canonical(block.number) != block or self._get_applied(block)[0] != sequence:
+            return None
+        return self._count_turns(block, sequence)
+
+    def knows(self, block: BlockId) -> bool:
+        """Was it ever applied here?"""
+        return block == self.checkpoint or self._find_applied(block) is not None
+
+    def get_parent(self, block: BlockId) -> BlockId:
+        return BlockId(block.number - 1, self._get_applied(block)[1])
+
+    def _get_applied(self, block: BlockId) -> tuple[int, bytes]:
+        """Sequence of the last step that applied the block, and its parent's hash."""
+        found = self._find_applied(block)
+        if found is None:
+            raise refuse_unknown(block)
+        return found
+
+    def _find_applied(self, block: BlockId) -> tuple[int, bytes] | None:
+        row: tuple[int, bytes] | None = self.connection.execute(
+            "SELECT sequence, parent FROM step WHERE number = ? AND hash = ? AND step = 'apply' AND sequence <= ?"
+            " ORDER BY sequence DESC LIMIT 1",
+            (*block, self.state.sequence),
+        ).fetchone()
+        return row
+
+    def _count_turns(self, block: BlockId, sequence: int) -> int:
+        (count,) = self.connection.execute(
+            "SELECT count(*) FROM step WHERE number = ? AND hash = ? AND step = 'apply' AND sequence <= ?",
+            (*block, sequence),
+        ).fetchone()
+        return int(count)
+
+    def _read_rows(self, wanted: str, values: tuple[int, ...], order: str, limit: int) -> list[OutboxRow]:
+        rows = self.connection.execute(
+            f"SELECT * FROM outbox WHERE {wanted} ORDER BY sequence {order}, log_index {order} LIMIT ?",
+            (*values, limit),
+        ).fetchall()
+        return [parse_row(row, self.chain_id) for row in rows]
+
+
+def refuse_unknown(block: BlockId) -> UnknownBlock:
+    return UnknownBlock(
+        Reason.BAD_ARGUMENT,
+        f"block `{block}` was never seen here",
+        hint="start from a block, a time or `oldest`; or ask the broker that gave the cursor",
+    )
+
+
+def read_chain(connection: sqlite3.Connection) -> tuple[int, BlockId]:
+    row = connection.execute("SELECT chain_id, checkpoint_number, checkpoint_hash FROM chain").fetchone()
+    if row is None:
+        raise Unavailable(
+            Reason.NOT_YET, "nothing is journalled yet", hint="start what follows the chain, then try again"
+        )
+    return row[0], BlockId(row[1], row[2])
+
+
+def read_state(connection: sqlite3.Connection, checkpoint: BlockId, sequence: int) -> JournalState:
+    """The state after step `sequence`, folded from the steps above the block that was finalized then."""
+    found = connection.execute(
+        "SELECT number, hash FROM step WHERE step = 'final' AND finality = 'finalized' AND sequence <= ?"
+        " ORDER BY sequence DESC LIMIT 1",
+        (sequence,),
+    ).fetchone()
+    finalized = BlockId(*found) if found else checkpoint
+    rows = connection.execute(
+        f"SELECT {COLUMNS} FROM step WHERE number > ? AND sequence <= ? ORDER BY sequence",
+        (finalized.number, sequence),
+    ).fetchall()
+    return replace(compute_state(finalized, map(parse_step, rows)), sequence=sequence)
+
+
+def verify_level(view: View, level: Finality, target: BlockId) -> None:
+    """Whoever wants final blocks alone must not hold others: they could be undone."""
+    if level is Finality.FINALIZED and view.block.number > target.number:
+        raise Unavailable(
+            Reason.NOT_YET,
+            f"block `{view.block}` is not final, the finalized one is `{target}`",
+            hint="wait until it is, or subscribe with the finality `latest`",
+        )

@@ -1,0 +1,47 @@
+"""What somebody holds of a chain, and the way from there to what the chain is now.
+
+A view is a block and how far into it: everything up to that place was applied, nothing beyond; how it came about does
+not matter. The way to a newer state follows from the parent links alone: undo from the view's block back to the first
+block that is canonical, newest log first; then apply forward to the target. So whoever was away sees nothing of the
+branches that came and went meanwhile, and two brokers that share nothing lead from one view to the same end.
+"""
+
+from dataclasses import dataclass
+
+from proofcast.chain.segment import BlockId
+from proofcast.event import Step
+from proofcast.feed.outbox import OutboxRow
+
+WHOLE_BLOCK = 0xFFFFFFFF
+"""As log index: behind every log of the block."""
+NO_LOG = -1
+"""As log index: before every log of the block."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    block: BlockId
+    log_index: int
+    """The last log held, of this block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One log applied or undone on the way, and the view that results."""
+
+    step: Step
+    row: OutboxRow
+    turn: int
+    """How often this block has been applied by now; 1 unless the chain undid it and took it back."""
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    moves: tuple[Move, ...]
+    view: View
+    """Where the way ends; beyond the last move where nothing was wanted further on."""
+    is_complete: bool
+    """Does it end at the target, or only at the limit?"""
+    target: BlockId
+    finalized: BlockId
