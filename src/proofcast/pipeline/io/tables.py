@@ -1,0 +1,88 @@
+"""The tables of one chain, as Delta Lake files in one folder, and how a batch of steps gets into all of them at once.
+
+`blocks` is written last, so its last row is how far all tables are whole: a crash in between leaves rows in some tables
+behind that place, which no view shows and which the next run, beginning at that place, does not write again. Besides,
+each append carries the place of its end as Delta's transaction version: an append of what a table already has is
+skipped by Delta itself.
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as sql
+
+from proofcast.event import Finality
+from proofcast.pipeline.offsets import Offset
+from proofcast.pipeline.schemas import CLUSTERED_BY, Table
+from proofcast.pipeline.transforms import compute_last_place, is_after, select_canonical
+
+WRITER = "proofcast"
+"""Whose transactions Delta counts; there is one writer, so that two at a time would conflict instead of repeat."""
+SEQUENCE_SHIFT = 32
+"""A version is one number: the sequence above the block number, which has 32 bits for a few centuries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    folder: str
+
+    def get_path(self, table: Table) -> str:
+        return f"{self.folder}/{table}"
+
+    def get_name(self, table: Table) -> str:
+        """For SQL."""
+        return f"delta.`{self.get_path(table).replace('`', '``')}`"
+
+    def exists(self, spark: SparkSession, table: Table = Table.BLOCKS) -> bool:
+        assert spark._jvm is not None
+        log = spark._jvm.org.apache.hadoop.fs.Path(self.get_path(table), "_delta_log")
+        return bool(log.getFileSystem(spark._jsc.hadoopConfiguration()).exists(log))
+
+    def read(self, spark: SparkSession, table: Table) -> DataFrame:
+        return spark.read.format("delta").load(self.get_path(table))
+
+    def read_canonical(self, spark: SparkSession, table: Table, finality: Finality) -> DataFrame:
+        return select_canonical(self.read(spark, table), self.read(spark, Table.BLOCKS), finality)
+
+    def find_end(self, spark: SparkSession) -> Offset | None:
+        """How far all tables are whole."""
+        return find_end(self.read(spark, Table.BLOCKS)) if self.exists(spark) else None
+
+    def find_ends(self, spark: SparkSession, end: Offset | None) -> dict[Table, Offset | None]:
+        """How far each table is, where a run was cut off after writing some of them."""
+        behind = [self._list_behind(spark, table, end) for table in Table if self.exists(spark, table)]
+        found = (
+            reduce(DataFrame.unionByName, behind).groupBy("table").agg(compute_last_place()).collect() if behind else []
+        )
+        ends = {Table(row["table"]): parse_place(row["place"]) for row in found}
+        return {table: ends.get(table, end) for table in Table}
+
+    def _list_behind(self, spark: SparkSession, table: Table, end: Offset | None) -> DataFrame:
+        rows = self.read(spark, table)
+        behind = rows.filter(is_after(end)) if end else rows
+        return behind.select("sequence", "number", "block_hash", sql.lit(table.value).alias("table"))
+
+    def append(self, rows: DataFrame, table: Table, end: Offset) -> None:
+        """Add rows, all or none; makes the table where it is not there yet."""
+        version = end.sequence << SEQUENCE_SHIFT | end.number
+        writer = rows.write.format("delta").mode("append").clusterBy(*CLUSTERED_BY[table])
+        writer.option("txnAppId", WRITER).option("txnVersion", version).save(self.get_path(table))
+
+    def append_events(self, rows: DataFrame) -> None:
+        """Events of blocks that are in the tables already."""
+        rows.write.format("delta").mode("append").save(self.get_path(Table.EVENTS))
+
+    def find_chain_id(self, spark: SparkSession) -> int | None:
+        found = self.read(spark, Table.BLOCKS).select("chain_id").head()
+        return found["chain_id"] if found else None
+
+
+def find_end(rows: DataFrame) -> Offset | None:
+    """The last step among the rows."""
+    (found,) = rows.agg(compute_last_place()).collect()
+    return parse_place(found["place"]) if found["place"] else None
+
+
+def parse_place(place: Row) -> Offset:
+    return Offset(place["sequence"], place["number"], bytes(place["block_hash"]))

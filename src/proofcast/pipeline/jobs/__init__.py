@@ -1,0 +1,1 @@
+"""Each job reads, transforms and writes; session and sinks are passed in."""
