@@ -1,0 +1,226 @@
+"""What a device spends on sending and receiving, as in Fig. 10 of the paper, and what it keeps.
+
+The devices are real, with double ratchets and an encrypted file that is synced on every commit; the server is the one
+of the simulations, in memory, and is not measured. "To n" is n peers; the device's own copy comes on top.
+"""
+
+import os
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from nacl.signing import SigningKey
+
+from proofcast.groups import outputs
+from proofcast.groups.client import Client
+from proofcast.groups.io.sessions import OlmSessions
+from proofcast.groups.io.vault import Vault, create_vault
+from proofcast.groups.outbox import Draft
+from proofcast.groups.outputs import Output
+from proofcast.groups.packet import InboxPacket
+from proofcast.groups.sealing import CommonPlaintext, Sort, seal_common
+from proofcast.groups.series import Form
+from proofcast.groups.session import Opened
+from proofcast.testing.groups.server import LyingServer
+
+PEERS = (1, 4, 8, 32)
+SIZES = (359, 756)
+"""Bytes of the paper's operations: a password updated, a post edited."""
+ROUNDS = 40
+COMMIT_SERIES = 16
+"""Series that share a commit, in the second way to send."""
+Result = TypeVar("Result")
+
+
+class TimedSessions(OlmSessions):
+    """Adds up the time spent in the ratchet, pickling included."""
+
+    spent_s = 0.0
+
+    def encrypt(self, peer: bytes, payload: bytes) -> tuple[Form, bytes]:
+        return self.timed(lambda: OlmSessions.encrypt(self, peer, payload))
+
+    def decrypt(self, peer: bytes, form: Form, ciphertext: bytes) -> Opened:
+        return self.timed(lambda: OlmSessions.decrypt(self, peer, form, ciphertext))
+
+    def timed(self, work: Callable[[], Result]) -> Result:
+        began = time.process_time()
+        try:
+            return work()
+        finally:
+            self.spent_s += time.process_time() - began
+
+
+@dataclass(slots=True)
+class Bench:
+    """A server without lies, devices, and an encrypted file for the first of them."""
+
+    server: LyingServer
+    clients: list[Client]
+    sessions: list[TimedSessions]
+    vault: Vault
+
+    def perform(self, client: Client, wanted: list[Output]) -> None:
+        """What a driver does, except storing."""
+        for output in wanted:
+            match output:
+                case outputs.SendSeries():
+                    self.server.submit(output.data)
+                case outputs.ClaimKeys():
+                    self.perform(client, client.receive(self.server.claim(output.devices), 0.0))
+                case outputs.PublishKeys():
+                    self.server.publish(output.bundles)
+                case outputs.DeleteInbox():
+                    self.server.delete(client.device, output.sequence)
+
+    def settle(self, clients: list[Client]) -> None:
+        """Let the order go on until nobody has anything to say."""
+        while self.server.queue:
+            self.server.close()
+            for client in clients:
+                for packet in list(self.server.inboxes.get(client.device, [])):
+                    self.perform(client, client.receive(packet, 0.0))
+                self.server.inboxes[client.device] = []
+
+
+def make_bench(folder: Path, peers: int) -> Bench:
+    server = LyingServer(SigningKey.generate(), random.Random(1))
+    keys = [SigningKey.generate() for _ in range(peers + 1)]
+    sessions = [TimedSessions(key, {}) for key in keys]
+    clients = [Client(one.device, server.server_key, one, os.urandom) for one in sessions]
+    bench = Bench(server, clients, sessions, create_vault(folder / f"device{peers}", "bench"))
+    for client in clients:
+        bench.perform(client, client.register(0.0))
+    greet(bench)
+    greet(bench)
+    return bench
+
+
+def greet(bench: Bench) -> None:
+    """Everybody hears from everybody: sessions are in their normal form and histories confirmed."""
+    everybody = tuple(client.device for client in bench.clients)
+    for client in bench.clients:
+        bench.perform(client, client.send((Draft(b"hello", everybody),), 0.0))
+        bench.settle(bench.clients)
+
+
+def get_changes(wanted: list[Output]) -> dict[str, bytes | None]:
+    return {name: value for one in wanted if isinstance(one, outputs.Store) for name, value in one.changes.items()}
+
+
+@dataclass(slots=True)
+class ClientCosts:
+    """Of one series with one message, best of many, in microseconds."""
+
+    peers: int
+    size: int
+    send_wall_us: float = 0.0
+    """State stored durably for each."""
+    send_cpu_us: float = 0.0
+    """Several series per commit."""
+    receive_cpu_us: float = 0.0
+    session_us: float = 0.0
+    symmetric_us: float = 0.0
+    receive_session_us: float = 0.0
+
+    @property
+    def transcript_us(self) -> float:
+        """What is left: histories, encoding, storing."""
+        return self.send_cpu_us - self.session_us - self.symmetric_us
+
+
+def measure_client(peers: int, size: int, folder: Path) -> ClientCosts:
+    bench, costs = make_bench(folder, peers), ClientCosts(peers, size)
+    draft = Draft(os.urandom(size), tuple(client.device for client in bench.clients))
+    costs.send_wall_us = min(send_alone(bench, draft) for _ in range(ROUNDS)) * 1e6
+    batches = [send_together(bench, draft) for _ in range(4)]
+    costs.send_cpu_us, costs.session_us = (1e6 * one for one in min(batches))
+    costs.symmetric_us = 1e6 * measure_symmetric(size)
+    received = [receive(bench, draft) for _ in range(10)]
+    costs.receive_cpu_us, costs.receive_session_us = (1e6 * one for one in min(received))
+    bench.vault.database.close()
+    return costs
+
+
+def send_alone(bench: Bench, draft: Draft) -> float:
+    """Wall seconds until the ciphertexts may leave."""
+    client = bench.clients[0]
+    began = time.perf_counter()
+    wanted = client.send((draft,), 0.0)
+    bench.vault.write(get_changes(wanted))
+    spent = time.perf_counter() - began
+    bench.perform(client, wanted)
+    bench.settle(bench.clients)
+    return spent
+
+
+def send_together(bench: Bench, draft: Draft) -> tuple[float, float]:
+    """CPU seconds of one series, whole and in the ratchet, where several share a commit."""
+    client, changes, everything = bench.clients[0], {}, []
+    bench.sessions[0].spent_s = 0.0
+    began = time.process_time()
+    for _ in range(COMMIT_SERIES):
+        wanted = client.send((draft,), 0.0)
+        changes |= get_changes(wanted)
+        everything += wanted
+    bench.vault.write(changes)
+    spent = time.process_time() - began
+    session = bench.sessions[0].spent_s
+    bench.perform(client, everything)
+    bench.settle(bench.clients)
+    return spent / COMMIT_SERIES, session / COMMIT_SERIES
+
+
+def receive(bench: Bench, draft: Draft) -> tuple[float, float]:
+    """CPU seconds of receiving one message from a peer, whole and in the ratchet, stored."""
+    client, peer = bench.clients[0], bench.clients[1]
+    bench.perform(peer, peer.send((draft,), 0.0))
+    bench.server.close()
+    (packet,) = (one for one in bench.server.inboxes[client.device] if isinstance(one, InboxPacket))
+    bench.sessions[0].spent_s = 0.0
+    began = time.process_time()
+    wanted = client.receive(packet, 0.0)
+    bench.vault.write(get_changes(wanted))
+    spent = time.process_time() - began
+    bench.server.inboxes[client.device] = []
+    bench.perform(client, wanted)
+    for one in bench.clients[1:]:
+        for got in bench.server.inboxes.get(one.device, []):
+            bench.perform(one, one.receive(got, 0.0))
+        bench.server.inboxes[one.device] = []
+    bench.settle(bench.clients)
+    return spent, bench.sessions[0].spent_s
+
+
+def measure_symmetric(size: int) -> float:
+    plain = CommonPlaintext(Sort.OPERATION, bytes(32), 1, 0, 1, bytes(32), os.urandom(size))
+    began = time.process_time()
+    for _ in range(1_000):
+        seal_common(plain, os.urandom(32), bytes(16))
+    return (time.process_time() - began) / 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    normal: int
+    """Bytes of one recipient's envelope on the wire: id, form, length, ciphertext."""
+    first: int
+    session: int
+    """Bytes stored per session."""
+
+
+def measure_sizes() -> Sizes:
+    with tempfile.TemporaryDirectory() as folder:
+        bench = make_bench(Path(folder), 1)
+        one, other = bench.sessions
+        normal = one.encrypt(other.device, bytes(79))[1]
+        stored = one.take_changes()[f"session/{other.device.hex()}"] or b""
+        stranger = TimedSessions(SigningKey.generate(), {})
+        stranger.open_with(other.make_bundles(1)[0])
+        first = stranger.encrypt(other.device, bytes(79))[1]
+        bench.vault.database.close()
+    return Sizes(35 + len(normal), 35 + len(first), len(stored))

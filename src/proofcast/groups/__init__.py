@@ -1,0 +1,1 @@
+"""Sealed, strictly ordered groups, and a server whose lies can be proved."""

@@ -1,0 +1,1 @@
+"""The groups server and client outside: logs, sockets, processes, the encrypted store."""

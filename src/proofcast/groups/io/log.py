@@ -1,0 +1,149 @@
+"""The append-only log on disk: a folder of segment files, one writer.
+
+An append returns when its record is durable (`fdatasync`, and `fsync` of the folder for a new segment). After an error
+of the disk the log refuses everything, because what it holds is unknown until it is read again.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from proofcast.errors import InvalidInput, InvalidRequest, Reason, Unavailable
+from proofcast.groups.frame import Record, encode_record, parse_records
+
+SEGMENT_BYTES_MAX = 64 << 20
+"""A segment is the unit of trimming: small enough to free space soon, large enough that a folder holds few."""
+SUFFIX = ".segment"
+
+
+class SegmentLog:
+    """Numbered records; `next_number` is the one the next append gets."""
+
+    def __init__(self, folder: Path, *, first: int = 1, segment_bytes_max: int = SEGMENT_BYTES_MAX) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.segment_bytes_max = segment_bytes_max
+        self.lock = lock_folder(folder)
+        self.failed: OSError | None = None
+        self.segments_begun = 0
+        segments = list_segments(folder)
+        self.next_number, self.size = recover_tail(segments[-1]) if segments else (first, 0)
+        self.file = os.open(segments[-1], os.O_WRONLY | os.O_APPEND) if segments else self.begin_segment()
+
+    def append(self, body: bytes | bytearray) -> int:
+        """Write one record, wait until it is durable, and return its number."""
+        if self.failed:
+            raise refuse_disk(self.folder, self.failed)
+        number = self.next_number
+        try:
+            if self.size >= self.segment_bytes_max:
+                os.close(self.file)
+                self.file = self.begin_segment()
+            self.size += write_durably(self.file, encode_record(number, body))
+        except OSError as error:
+            self.failed = error
+            raise refuse_disk(self.folder, error) from error
+        self.next_number = number + 1
+        return number
+
+    def begin_segment(self) -> int:
+        file = os.open(self.folder / f"{self.next_number:020}{SUFFIX}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        sync_folder(self.folder)
+        self.size = 0
+        self.segments_begun += 1
+        return file
+
+    def read(self, first: int) -> Iterator[Record]:
+        """Records from `first` on."""
+        return read_log(self.folder, first)
+
+    def close(self) -> None:
+        os.close(self.file)
+        os.close(self.lock)
+
+
+def read_log(folder: Path, first: int) -> Iterator[Record]:
+    """Records from `first` on, for whoever does not write; a record that is being written is not seen."""
+    segments = list_segments(folder)
+    if segments and get_first(segments[0]) > first:
+        fault = f"the log is damaged: record `{first}` is missing, `{get_first(segments[0])}` is its first"
+        raise InvalidInput(Reason.MALFORMED, fault, hint="restore the folder from a replica")
+    later: list[int | None] = [get_first(segment) for segment in segments[1:]]
+    for segment, end in zip(segments, [*later, None], strict=True):
+        if end is None or end > first:
+            yield from (record for record in read_segment(segment, end) if record.number >= first)
+
+
+def trim_log(folder: Path, before: int) -> None:
+    """Delete the segments that hold nothing from `before` on; the last one always stays, for whoever writes."""
+    for segment, following in pairwise(list_segments(folder)):
+        if get_first(following) <= before:
+            segment.unlink()
+    sync_folder(folder)
+
+
+def list_segments(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"*{SUFFIX}"))
+
+
+def get_first(segment: Path) -> int:
+    return int(segment.name.removesuffix(SUFFIX))
+
+
+def read_segment(segment: Path, end: int | None) -> Iterator[Record]:
+    """The records of a segment, which must reach up to `end` where another one follows."""
+    number = get_first(segment)
+    for record in parse_records(memoryview(segment.read_bytes()), number):
+        number = record.number + 1
+        yield record
+    if end is not None and number < end:
+        fault = f"the log is damaged: `{segment.name}` ends at record `{number}`, `{end}` was expected"
+        raise InvalidInput(Reason.MALFORMED, fault, hint="restore the folder from a replica")
+
+
+def recover_tail(segment: Path) -> tuple[int, int]:
+    """Cut a torn record off; the next number and the size that is left."""
+    number, end = get_first(segment), 0
+    for record in parse_records(memoryview(segment.read_bytes()), get_first(segment)):
+        number, end = record.number + 1, record.end
+    if segment.stat().st_size > end:
+        with segment.open("r+b") as file:
+            file.truncate(end)
+            os.fsync(file.fileno())
+    return number, end
+
+
+def write_durably(file: int, data: bytes) -> int:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+    os.fdatasync(file)
+    return len(data)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def lock_folder(folder: Path) -> int:
+    """One writer at a time; the lock ends with the process that holds it."""
+    descriptor = os.open(folder / "lock", os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        message = f"another process writes to `{folder}`"
+        raise InvalidRequest(Reason.NOT_ALLOWED, message, hint="stop it, or name another folder") from None
+    return descriptor
+
+
+def refuse_disk(folder: Path, error: OSError) -> Unavailable:
+    message = f"the log in `{folder}` cannot be written: {error.strerror}"
+    return Unavailable(Reason.NO_ANSWER, message, hint="make room on the disk and start the server again")

@@ -1,0 +1,191 @@
+"""A series: the messages a device sends at once, which stand side by side in the total order.
+
+    series  = version u8 | sender 32 | counter u64 | count u16 | count x message
+    message = length u32 | common ciphertext | size u16 | size x (recipient 32 | form u8 | length u16 | ciphertext)
+
+Recipients are sorted, unique, and include the sender: everybody who acts on a message receives it in its place of the
+order, the sender too. The counter grows by one with every series of a device and is never used again, so that no two
+series have one digest.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from hashlib import sha256
+from itertools import pairwise
+
+from proofcast.groups.proof import ABSENT, Row, compute_name
+from proofcast.groups.wire import WireReader, refuse
+
+VERSION = 1
+RECIPIENTS_MAX = 1_024
+"""A row has 64 bytes for each; the paper measures up to 128."""
+MESSAGES_MAX = 1_024
+"""Of one series."""
+COMMON_BYTES_MAX = 1 << 20
+CIPHERTEXT_BYTES_MAX = 1_024
+"""A per-recipient ciphertext has 127 bytes, 232 on first contact."""
+SALT_BYTES = 16
+
+
+class Form(IntEnum):
+    """What a per-recipient ciphertext is."""
+
+    FIRST = 0
+    """Opens a session; longer, until the peer's first answer."""
+    NORMAL = 1
+    SELF = 2
+    """For the sender itself, under a key of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What one recipient alone can open."""
+
+    recipient: bytes
+    form: Form
+    ciphertext: bytes
+
+    def compute_digest(self) -> bytes:
+        return sha256(b"pcg1/cip" + bytes([self.form]) + self.ciphertext).digest()
+
+
+@dataclass(frozen=True)
+class Message:
+    sender: bytes
+    common: bytes
+    envelopes: tuple[Envelope, ...]
+
+    @cached_property
+    def common_digest(self) -> bytes:
+        return compute_common_digest(self.common)
+
+    @cached_property
+    def names(self) -> list[bytes]:
+        """Blinded names of the recipients, in order."""
+        salt = get_salt(self.common)
+        return [compute_name(compute_blind(salt, one.recipient), one.recipient) for one in self.envelopes]
+
+    @cached_property
+    def sender_name(self) -> bytes:
+        return compute_name(compute_blind(get_salt(self.common), self.sender), self.sender)
+
+    @property
+    def recipients(self) -> tuple[bytes, ...]:
+        return tuple(envelope.recipient for envelope in self.envelopes)
+
+    def encode(self) -> bytes:
+        parts = [len(self.common).to_bytes(4, "big"), self.common, len(self.envelopes).to_bytes(2, "big")]
+        for one in self.envelopes:
+            parts += [one.recipient, bytes([one.form]), len(one.ciphertext).to_bytes(2, "big"), one.ciphertext]
+        return b"".join(parts)
+
+
+@dataclass(frozen=True)
+class Series:
+    sender: bytes
+    counter: int
+    messages: tuple[Message, ...]
+
+    @cached_property
+    def digest(self) -> bytes:
+        return compute_series_digest(self.sender, self.counter, self.message_digests)
+
+    @cached_property
+    def message_digests(self) -> list[bytes]:
+        return [compute_message_digest(message) for message in self.messages]
+
+    def make_rows(self, first: int) -> list[Row]:
+        """The rows of the sender's leaf where the series stands at `first`."""
+        count = len(self.messages)
+        return [
+            make_sent_row(message, first + index, self.digest, index, count)
+            for index, message in enumerate(self.messages)
+        ]
+
+    @cached_property
+    def encoded(self) -> bytes:
+        head = bytes([VERSION]) + self.sender + self.counter.to_bytes(8, "big") + len(self.messages).to_bytes(2, "big")
+        return head + b"".join(message.encode() for message in self.messages)
+
+    def encode(self) -> bytes:
+        return self.encoded
+
+
+def compute_message_digest(message: Message) -> bytes:
+    pairs = zip(message.names, message.envelopes, strict=True)
+    parts = b"".join(name + envelope.compute_digest() for name, envelope in pairs)
+    count = len(message.envelopes).to_bytes(2, "big")
+    return sha256(b"pcg1/msg" + message.sender_name + message.common_digest + count + parts).digest()
+
+
+def compute_series_digest(sender: bytes, counter: int, messages: list[bytes]) -> bytes:
+    head = sender + counter.to_bytes(8, "big") + len(messages).to_bytes(2, "big")
+    return sha256(b"pcg1/ser" + head + b"".join(messages)).digest()
+
+
+def make_sent_row(message: Message, sequence: int, series: bytes, index: int, count: int) -> Row:
+    digests = [envelope.compute_digest() for envelope in message.envelopes]
+    recipients = tuple(zip(message.names, digests, strict=True))
+    return Row(sequence, series, index, count, message.sender_name, message.common_digest, recipients)
+
+
+def make_received_row(sent: Row, place: int) -> Row:
+    """What the recipient at `place` of the list is shown of a message."""
+    recipients = tuple((name, digest if at == place else ABSENT) for at, (name, digest) in enumerate(sent.recipients))
+    return Row(sent.sequence, sent.series, sent.index, sent.count, sent.sender, sent.common, recipients)
+
+
+def compute_common_digest(common: bytes) -> bytes:
+    return sha256(b"pcg1/com" + common).digest()
+
+
+def get_salt(common: bytes) -> bytes:
+    """The random bytes a common ciphertext begins with, after its version."""
+    return common[1 : 1 + SALT_BYTES]
+
+
+def compute_blind(salt: bytes, client: bytes) -> bytes:
+    return sha256(b"pcg1/bln" + salt + client).digest()
+
+
+def parse_series(data: bytes) -> Series:
+    reader = WireReader(data, "the series")
+    version = reader.number(1)
+    if version != VERSION:
+        raise refuse(f"the series has version `{version}` where `{VERSION}` is spoken")
+    sender, counter = reader.take(32), reader.number(8)
+    count = reader.count(2, MESSAGES_MAX)
+    messages = tuple(parse_message(reader, sender) for _ in range(count))
+    reader.finish()
+    if not messages:
+        raise refuse("the series has no messages")
+    return Series(sender, counter, messages)
+
+
+def parse_message(reader: WireReader, sender: bytes) -> Message:
+    common = reader.take(reader.count(4, COMMON_BYTES_MAX))
+    if len(common) <= SALT_BYTES:
+        raise refuse(f"a common ciphertext of `{len(common)}` bytes has no room for its salt")
+    envelopes = tuple(parse_envelope(reader) for _ in range(reader.count(2, RECIPIENTS_MAX)))
+    verify_recipients([one.recipient for one in envelopes], sender)
+    return Message(sender, common, envelopes)
+
+
+def parse_envelope(reader: WireReader) -> Envelope:
+    recipient = reader.take(32)
+    form = parse_form(reader.number(1))
+    return Envelope(recipient, form, reader.take(reader.count(2, CIPHERTEXT_BYTES_MAX)))
+
+
+def parse_form(number: int) -> Form:
+    if number not in set(Form):
+        raise refuse(f"a ciphertext has the unknown form `{number}`")
+    return Form(number)
+
+
+def verify_recipients(recipients: list[bytes], sender: bytes) -> None:
+    if any(later <= earlier for earlier, later in pairwise(recipients)):
+        raise refuse("the recipients of a message are not sorted and unique")
+    if sender not in recipients:
+        raise refuse(f"the recipients of a message do not include its sender `{sender.hex()}`")

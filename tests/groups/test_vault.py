@@ -1,0 +1,87 @@
+"""The device's file: who cannot open it, what it does not show, what survives."""
+
+import os
+import shutil
+import signal
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from proofcast.errors import InvalidInput, InvalidRequest
+from proofcast.groups.io.vault import create_vault, open_vault
+
+PASSWORD = "correct horse"
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made once: deriving a key from a password is slow on purpose."""
+    path = tmp_path_factory.mktemp("vault") / "device"
+    with create_vault(path, PASSWORD) as vault:
+        vault.write({"session/bob": b"ratchet secret", "counter": b"7"})
+    return path
+
+
+@pytest.fixture
+def path(original: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(original, tmp_path / "device"))
+
+
+def test_wrong_password_is_refused(path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="does not open"):
+        open_vault(path, "wrong")
+
+
+def test_existing_device_is_not_overwritten(path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="already"):
+        create_vault(path, PASSWORD)
+
+
+def test_absent_device_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="no device at"):
+        open_vault(tmp_path / "none", PASSWORD)
+
+
+def test_other_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "note").write_text("not a database, but long enough to look like a file with a header" * 20)
+    with pytest.raises(InvalidInput, match="holds no device"):
+        open_vault(tmp_path / "note", PASSWORD)
+
+
+def test_changed_or_swapped_row_is_refused(path: Path) -> None:
+    database = sqlite3.connect(path)
+    (one, _), (two, sealed) = database.execute("select id, sealed from rows").fetchall()
+    database.execute("update rows set sealed = ? where id = ?", [sealed, one])
+    database.commit()
+    database.close()
+    with open_vault(path, PASSWORD) as vault, pytest.raises(InvalidInput, match="changed by someone"):
+        list(vault.read_all())
+    assert one != two
+
+
+def test_file_shows_no_name_and_no_value(original: Path) -> None:
+    data = b"".join(file.read_bytes() for file in original.parent.iterdir())
+    assert original.stat().st_mode & 0o077 == 0
+    assert b"ratchet" not in data
+    assert b"session/bob" not in data
+    assert b"bob" not in data
+
+
+def test_what_is_written_comes_back(path: Path) -> None:
+    with open_vault(path, PASSWORD) as vault:
+        vault.write({"counter": b"8", "session/bob": None})
+        assert vault.find("session/bob") is None
+    with open_vault(path, PASSWORD) as vault:
+        assert dict(vault.read_all()) == {"counter": b"8"}
+
+
+def test_write_survives_a_killed_process(path: Path) -> None:
+    child = os.fork()
+    if child == 0:
+        vault = open_vault(path, PASSWORD)
+        vault.write({"counter": b"9"})
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    with open_vault(path, PASSWORD) as vault:
+        assert vault.find("counter") == b"9"
