@@ -1,0 +1,114 @@
+"""`proofcast peer`: a peer of the overlay on this machine, and commands for it."""
+
+import base64
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from proofcast.cli.output import emit, format_table, note
+from proofcast.errors import Reason, Unavailable
+from proofcast.overlay.io.control import ask, watch
+from proofcast.overlay.io.options import SOCKET_NAME, PeerOptions
+from proofcast.routing.attributes import parse_attributes
+from proofcast.routing.predicate import matches, parse_predicate
+
+DEFAULT_STATE = Path(".proofcast/peer")
+STATE_OPTION = click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_STATE,
+    envvar="PROOFCAST_PEER_DIR",
+    show_default=True,
+    help="Folder of this peer: key, subscriptions, known peers, socket.",
+)
+JSON_FLAG = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def peer() -> None:
+    """Run a peer of the serverless overlay and use it."""
+
+
+@peer.command()
+@STATE_OPTION
+@click.option("--listen", default="/ip4/127.0.0.1/tcp/0", show_default=True, help="Multiaddress to listen on.")
+@click.option("--bootstrap", multiple=True, help="Address of a peer that is there; may be given several times.")
+@click.option("--announce", help="Address others should dial, e.g. of a forwarded port.")
+@click.option("--region", default="", help="Where this peer is, for multicast groups.")
+@click.option("--capacity", type=click.IntRange(0), default=0, help="How many group members it would serve.")
+def start(
+    state: Path, listen: str, bootstrap: tuple[str, ...], announce: str | None, region: str, capacity: int
+) -> None:
+    """Run a peer until Ctrl-C; prints its address as JSON once it listens."""
+    if find_spec("libp2p") is None:
+        message = "libp2p is not installed"
+        raise Unavailable(Reason.TOOL_MISSING, message, hint="`pip install 'proofcast[overlay]'`")
+    options = PeerOptions(state, listen, bootstrap, announce, region, capacity)
+    os.execv(sys.executable, [sys.executable, "-m", "proofcast.overlay.io.daemon", options.encode()])
+
+
+@peer.command()
+@STATE_OPTION
+@click.option(
+    "--past", "past_s", type=click.FloatRange(0), default=0.0, help="Also events of the last so many seconds."
+)
+@click.option("--count", type=click.IntRange(0), help="End after so many events; 0 only subscribes.")
+@JSON_FLAG
+@click.argument("predicate")
+def subscribe(state: Path, past_s: float, count: int | None, as_json: bool, predicate: str) -> None:
+    """Subscribe to what matches PREDICATE, e.g. `surf T/price R 1000 1500`, and print the events as they come."""
+    wanted = parse_predicate(predicate)
+    answer = ask(state / SOCKET_NAME, {"do": "subscribe", "predicate": predicate, "past_s": past_s})
+    note(f"subscribed to {answer['predicate']}" + ("" if answer["active"] else ", but the path is not confirmed yet"))
+    printed = 0
+    if count == 0:
+        return
+    for event in watch(state / SOCKET_NAME):
+        if matches(wanted, parse_attributes(event["attributes"])):
+            payload = base64.b64decode(event["payload"]).decode(errors="replace")
+            emit(as_json, event, f"{event['attributes']}  {payload}".rstrip())
+            printed += 1
+            if printed == count:
+                return
+
+
+@peer.command()
+@STATE_OPTION
+@JSON_FLAG
+@click.argument("predicate")
+def unsubscribe(state: Path, as_json: bool, predicate: str) -> None:
+    """Take a subscription back."""
+    answer = ask(state / SOCKET_NAME, {"do": "unsubscribe", "predicate": predicate})
+    emit(as_json, answer, f"unsubscribed from {answer['predicate']}")
+
+
+@peer.command()
+@STATE_OPTION
+@JSON_FLAG
+@click.option("--payload", default="", help="Text that travels with the event.")
+@click.argument("attributes")
+def publish(state: Path, as_json: bool, payload: str, attributes: str) -> None:
+    """Publish an event with ATTRIBUTES, e.g. `surf T/price V 1050`, and wait until every rendezvous has it."""
+    encoded = base64.b64encode(payload.encode()).decode()
+    answer = ask(state / SOCKET_NAME, {"do": "publish", "attributes": attributes, "payload": encoded})
+    if not answer["accepted"]:
+        message = f"the event `{answer['event']}` is not yet accepted by every rendezvous"
+        raise Unavailable(Reason.NOT_YET, message, hint="the peer goes on trying; `proofcast peer status` shows it")
+    emit(as_json, answer, answer["event"])
+
+
+@peer.command()
+@STATE_OPTION
+@JSON_FLAG
+def status(state: Path, as_json: bool) -> None:
+    """Show who the peer is, whom it knows, and what it has refused."""
+    answer = ask(state / SOCKET_NAME, {"do": "status"})
+    rows = [(name.replace("_", " "), str(value)) for name, value in answer.items() if name != "neighbours"]
+    neighbours = [(one["peer"], one["address"], str(one["messages_left"])) for one in answer["neighbours"]]
+    table = format_table([("neighbour", "address", "messages left"), *neighbours])
+    width = max(len(name) for name, _ in rows)
+    text = "\n".join(f"{name.ljust(width)}  {value}" for name, value in rows)
+    emit(as_json, answer, f"{text}\n\n{table}" if neighbours else text)
