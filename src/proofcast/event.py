@@ -37,7 +37,11 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something published to a topic, the same noun on every ledger."""
+    """Something published to a topic, the same noun on every ledger.
+
+    A log of any other contract is an event too: its topic is the log's first topic, its key the further ones joined,
+    its payload the log's data; a ledger does not count such, so their sequence is 0.
+    """
 
     source: str
     """The ledger and the contract holding the topic, as CAIP-10: `eip155:<chain id>:<address>`."""
@@ -47,7 +51,13 @@ class Event:
     """Counted per topic by the ledger, from 1 and without gaps, so that absence can be proved."""
     key: bytes
     """Routing key chosen by the publisher; empty where none was given."""
+    publisher: bytes
+    """Account or contract that published it; empty where the ledger does not say."""
     payload: bytes
+    timestamp: int
+    """Of the block, in seconds since 1970."""
     position: Position
+    trust: str
+    """`linked`, `agreed` or `sealed`: why the block is believed, see `chain/trust.py`."""
     finality: Finality
     step: Step

@@ -1,0 +1,1 @@
+"""Verified events to subscribers: every one once per cursor, undone when the chain undoes it."""

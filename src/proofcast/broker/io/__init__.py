@@ -1,0 +1,1 @@
+"""The broker's outside: the feed it reads and the doors it opens."""

@@ -1,0 +1,81 @@
+"""The newest deliveries of one finality, kept once for all who are up to date.
+
+Every entry has a place, counted from 0 for ever; the oldest entries leave when the ring is full. Somebody whose view is
+that of an entry goes on from the next place; somebody whose view has left the ring reads history until it is back.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+from proofcast.cloudevents import Delivery, encode_structured
+from proofcast.feed.view import View
+
+ENTRIES_MAX = 8_192
+"""About ten megabytes of events of one kilobyte: minutes of a busy chain."""
+
+DATA, END = b"\ndata: ", b"\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    delivery: Delivery
+    frame: bytes
+    """As one server-sent event, encoded once for everybody."""
+    view: View
+    """What a subscriber holds that has this."""
+
+    @property
+    def json(self) -> bytes:
+        """The CloudEvents object within the frame."""
+        return self.frame[self.frame.index(DATA) + len(DATA) : -len(END)]
+
+
+def encode_frame(delivery: Delivery) -> bytes:
+    """As a server-sent event; JSON has no line breaks outside its strings, and ours has none inside."""
+    head = f"id: {delivery.cursor}\nevent: {delivery.event.step}".encode()
+    return head + DATA + encode_structured(delivery) + END
+
+
+class Ring:
+    def __init__(self, view: View, capacity: int = ENTRIES_MAX) -> None:
+        self.view = view
+        """Behind everything."""
+        self.end = 0
+        """The place of the next entry."""
+        self._capacity = capacity
+        self._entries: deque[Entry] = deque()
+        self._places: dict[View, int] = {view: 0}
+        """Where to go on from a view."""
+
+    @property
+    def first(self) -> int:
+        return self.end - len(self._entries)
+
+    def append(self, entries: Iterable[Entry], view: View) -> None:
+        """Take entries in order; `view` is the one behind them, which may be further than the last of them."""
+        for entry in entries:
+            self._entries.append(entry)
+            self.end += 1
+            self._places[entry.view] = self.end
+            if len(self._entries) > self._capacity:
+                self._forget(self._entries.popleft().view)
+        if self.view != view:
+            self._forget(self.view)
+        self.view = view
+        self._places[view] = self.end
+
+    def find_place(self, view: View) -> int | None:
+        """Where to go on from this view; None where that is no longer, or not yet, in the ring."""
+        place = self._places.get(view)
+        return place if place is not None and place >= self.first else None
+
+    def read(self, place: int, limit: int) -> list[Entry]:
+        """Entries from a place that is still in the ring."""
+        assert place >= self.first, (place, self.first)
+        return list(islice(self._entries, place - self.first, place - self.first + limit))
+
+    def _forget(self, view: View) -> None:
+        if self._places.get(view, self.end) < self.first:
+            del self._places[view]
