@@ -5,6 +5,7 @@ skipped with a reason that names it and how to get it; where PROOFCAST_REQUIRE l
 """
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,14 @@ from hypothesis import settings
 from proofcast.cli import doctor
 
 ROOT = Path(__file__).parent.parent
+collect_ignore = [] if find_spec("pyspark") else ["pipeline"]
+"""Rooms whose library is not installed; `make test` installs all of them, `make test-fast` needs none."""
 CHAIN_TOOLS = frozenset({"anvil", "forge"})
 """Whoever needs one of these is marked `chain`, so that `make test-fast` leaves it out."""
 
-REMEDIES = {program.name: program.remedy for program in doctor.PROGRAMS} | {"data": doctor.check_data().remedy}
+REMEDIES = {program.name: program.remedy for program in doctor.PROGRAMS} | {
+    finding.name: finding.remedy for finding in (doctor.check_data(), doctor.check_kernel())
+}
 
 # One profile everywhere: no deadline, because a deadline is a timing assertion; the failing example's blob is printed.
 settings.register_profile("proofcast", deadline=None, print_blob=True)
@@ -34,6 +39,10 @@ def pytest_configure(config: pytest.Config) -> None:
         )
 
 
+def pytest_report_header() -> list[str]:
+    return [f"left out: tests/{room}, its library is not installed (`make test` does that)" for room in collect_ignore]
+
+
 def get_required() -> set[str]:
     return set(filter(None, os.environ.get("PROOFCAST_REQUIRE", "").split(",")))
 
@@ -43,6 +52,8 @@ def get_needs(item: pytest.Item) -> set[str]:
 
 
 def is_present(tool: str) -> bool:
+    if tool == "kernel":
+        return doctor.check_kernel().ok
     return (doctor.find_data() if tool == "data" else doctor.find_program(tool)) is not None
 
 

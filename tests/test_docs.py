@@ -4,15 +4,17 @@ A page's `console` and `python` blocks run in order, in one shell in an empty fo
 command and the lines below it are what it prints; `...` stands for anything and the amount of blank space does not
 matter. A command must succeed, unless what it prints begins with `error:`. Above a block, `<!-- test: not run: why -->`
 leaves it out; `<!-- test: chain -->` on a page gives the page a development chain of its own, and the variables
-PROOFCAST_RPC_URL and PROOFCAST_PRIVATE_KEY that lead to it and to one of its accounts.
+PROOFCAST_RPC_URL and PROOFCAST_PRIVATE_KEY that lead to it and to one of its accounts; `<!-- test: slow -->` leaves the
+page out of `make test-fast`.
 """
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,11 +27,12 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benc
 
 BLOCK = re.compile(r"(<!-- test: not run: [^\n]+ -->\n)?^```(console|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CHAIN = re.compile(r"^<!-- test: chain -->$", re.MULTILINE)
+SLOW = re.compile(r"^<!-- test: slow -->$", re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 END_OF_COMMAND = "\x1e"
 """ASCII record separator: no command prints it."""
-PAGE_S_MAX = 120
-"""A page that waits for something that never comes must not hang the tests."""
+PAGE_S_MAX = 300
+"""A page that waits for something that never comes must not hang the tests; Spark needs a minute on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +73,20 @@ def run_commands(commands: list[Command], folder: Path, variables: dict[str, str
     """(exit code, output) of each command, all in one shell."""
     script = "".join(f"{command.text}\nprintf '%s{END_OF_COMMAND}' $?\n" for command in commands)
     path = f"{sys.prefix}/bin{os.pathsep}{os.environ['PATH']}"
-    answer = subprocess.run(
+    shell = subprocess.Popen(
         ["bash", "-c", f"exec 2>&1 </dev/null\n{script}"],
         cwd=folder,
         env=os.environ | {"PATH": path, "PROOFCAST_STATE_DIR": str(folder / "state")} | variables,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
-        timeout=PAGE_S_MAX,
-        check=False,
+        start_new_session=True,
     )
-    outputs = [re.fullmatch(r"(.*?)(\d+)", part, re.DOTALL) for part in answer.stdout.split(END_OF_COMMAND)[:-1]]
+    try:
+        printed, _ = shell.communicate(timeout=PAGE_S_MAX)
+    finally:
+        with suppress(ProcessLookupError):  # whatever the page left running
+            os.killpg(shell.pid, signal.SIGKILL)
+    outputs = [re.fullmatch(r"(.*?)(\d+)", part, re.DOTALL) for part in printed.split(END_OF_COMMAND)[:-1]]
     return [(int(output[2]), output[1]) for output in outputs if output]
 
 
@@ -152,15 +159,18 @@ def test_chain_page_has_a_chain(tmp_path: Path) -> None:
 
 
 def get_page_parameters() -> list[object]:
-    """Pages with something to run; those that want a chain are marked so."""
+    """Pages with something to run."""
     pages = [(page, page.read_text()) for page in PAGES]
     return [
-        pytest.param(
-            text, marks=pytest.mark.needs("anvil") if CHAIN.search(text) else (), id=str(page.relative_to(ROOT))
-        )
+        pytest.param(text, marks=get_marks(text), id=str(page.relative_to(ROOT)))
         for page, text in pages
         if parse_page(text)
     ]
+
+
+def get_marks(text: str) -> list[pytest.MarkDecorator]:
+    chain = [pytest.mark.needs("anvil")] if CHAIN.search(text) else []
+    return chain + ([pytest.mark.slow] if SLOW.search(text) else [])
 
 
 @pytest.mark.parametrize("page", get_page_parameters())
@@ -179,6 +189,7 @@ def test_every_page_is_in_the_index() -> None:
     assert [str(page) for page in ROOT.glob("docs/**/*.md") if page not in listed] == []
 
 
+@pytest.mark.slow  # it loads every command, and with them everything that is optional
 def test_reference_is_current() -> None:
     printed = subprocess.run([sys.executable, ROOT / "tools/reference.py"], capture_output=True, text=True, check=True)
     assert (ROOT / "docs/reference/cli.md").read_text() == printed.stdout, "run `make docs`"

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
 
@@ -42,6 +43,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.:/])/(?:root|work|home|Users)/\w")
 # --- reading
 
 
+@cache
 def read_sources(folder: Path) -> Sources:
     return {path.relative_to(folder).as_posix(): ast.parse(path.read_text()) for path in sorted(folder.rglob("*.py"))}
 

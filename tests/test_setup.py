@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 CONSTRAINTS = (Path(__file__).parent.parent / "constraints.txt").read_text()
-UNPINNED = {"pip", "proofcast", "setuptools"}
+UNPINNED = {"pip", "proofcast", "proofcast-native", "setuptools"}
 """What every virtual environment begins with, and ourselves."""
 
 

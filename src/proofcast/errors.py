@@ -27,13 +27,16 @@ class Reason(StrEnum):
     STALE_SEQUENCE = "stale-sequence"
     WRONG_NETWORK = "wrong-network"
     REVERTED = "reverted"
+    FENCED = "fenced"
     # InvalidInput
     MALFORMED = "malformed"
     DISAGREES = "disagrees"
+    BEYOND_FINALITY = "beyond-finality"
     # Unavailable
     NO_ANSWER = "no-answer"
     NOT_YET = "not-yet"
     TOOL_MISSING = "tool-missing"
+    NOT_STORED = "not-stored"
 
 
 class ProofcastError(Exception):

@@ -1,9 +1,11 @@
 """The door: what a user sees when something is wrong, and what a script sees."""
 
+import sys
+
 import click
 import pytest
 
-from proofcast.cli import main, proofcast
+from proofcast.cli import NOUNS, main, proofcast
 from proofcast.errors import InvalidInput, InvalidRequest, Misbehaviour, ProofcastError, Reason, Unavailable
 
 
@@ -58,6 +60,28 @@ def test_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.setitem(proofcast.commands, "fail", fail)
     assert main(["fail"]) == 130
     assert capsys.readouterr().err.strip() == ""
+
+
+def test_noun_without_its_library_names_it_and_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "vodozemac", None)
+    for loaded in [name for name in sys.modules if name.startswith(("proofcast.cli.device", "proofcast.groups.io"))]:
+        monkeypatch.delitem(sys.modules, loaded)
+    assert main(["device", "list"]) == 75
+    error = capsys.readouterr().err
+    assert "`proofcast device` needs `vodozemac`, which is not installed" in error
+    assert "pip install 'proofcast[groups]'" in error
+
+
+@pytest.mark.parametrize("name", NOUNS)
+def test_every_noun_loads_and_says_what_it_is_for(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main([name, "--help"])
+    printed = capsys.readouterr()
+    if code == Unavailable.exit_code and NOUNS[name].extra:
+        pytest.skip(printed.err)
+    assert (code, printed.err) == (0, "")
+    assert f"Usage: proofcast {name}" in printed.out
 
 
 def test_no_arguments_print_help(capsys: pytest.CaptureFixture[str]) -> None:

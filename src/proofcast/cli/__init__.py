@@ -3,34 +3,87 @@
 Data goes to stdout, everything else to stderr. An error is one sentence and a hint; its class decides the exit code.
 """
 
+import importlib
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import click
 
 from proofcast import __version__
-from proofcast.cli import chain, demo, doctor, topic
-from proofcast.errors import ProofcastError
+from proofcast.errors import ProofcastError, Reason, Unavailable
 
-COMMANDS: tuple[click.Command, ...] = (chain.chain, demo.demo, doctor.doctor, topic.topic)
-"""Every noun; a new module in this folder is added here and nowhere else."""
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """A command that is loaded when it is used: some stand on large libraries that not every installation has."""
+
+    summary: str
+    extra: str = ""
+    """The optional part of the package without which it cannot be loaded."""
+
+
+NOUNS = {
+    "block": Noun("Check recorded blocks against their own headers."),
+    "broker": Noun("Serve verified events to subscribers.", "broker"),
+    "chain": Noun("Run a development chain and deploy the contracts."),
+    "contact": Noun("Name the devices of other people.", "groups"),
+    "demo": Noun("Publish an event to three contracts, one of them hostile."),
+    "device": Noun("Make and show the identities of this machine's devices.", "groups"),
+    "doctor": Noun("Say what works on this machine, what does not, and how to get it."),
+    "event": Noun("Follow events, and check evidence of one without trusting anybody.", "broker"),
+    "group": Noun("Talk in groups whose order and content no server can change unnoticed.", "groups"),
+    "match": Noun("Print which subscriptions each event matches, and why."),
+    "overlay": Noun("Simulate publish/subscribe with no server."),
+    "peer": Noun("Take part in publish/subscribe with no server.", "overlay"),
+    "pipeline": Noun("Turn blocks into verified tables, on Spark.", "spark"),
+    "topic": Noun("Create topics, publish to them, subscribe contracts."),
+}
+"""Every noun is a module of this folder with a command of the same name; a new one is added here and nowhere else."""
 
 INTERRUPTED_EXIT_CODE = 130
 """128 + SIGINT, what a shell reports for a program stopped by Ctrl-C."""
 
 
-@click.group(no_args_is_help=False, invoke_without_command=True)
+class Nouns(click.Group):
+    """Loads a noun when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*NOUNS, *self.commands})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in NOUNS or cmd_name in self.commands:
+            return super().get_command(ctx, cmd_name)
+        try:
+            found = getattr(importlib.import_module(f"proofcast.cli.{cmd_name}"), cmd_name)
+        except ModuleNotFoundError as error:
+            raise explain_missing(cmd_name, error) from error
+        assert isinstance(found, click.Command), cmd_name
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, noun.summary) for name, noun in sorted(NOUNS.items())])
+
+
+def explain_missing(name: str, error: ModuleNotFoundError) -> Unavailable:
+    """A library that is not installed; a module of our own that is missing is a bug."""
+    assert not (error.name or "").startswith("proofcast"), error
+    return Unavailable(
+        Reason.TOOL_MISSING,
+        f"`proofcast {name}` needs `{error.name}`, which is not installed",
+        hint=f"`pip install 'proofcast[{NOUNS[name].extra}]'`",
+    )
+
+
+@click.group(cls=Nouns, no_args_is_help=False, invoke_without_command=True)
 @click.version_option(__version__, message="proofcast %(version)s")
 @click.pass_context
 def proofcast(context: click.Context) -> None:
     """Publish once, deliver everywhere, prove everything."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-for command in COMMANDS:
-    proofcast.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,13 +11,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 
 import click
 from eth_keys.backends import get_backend
 
 from proofcast.errors import Reason, Unavailable
+from proofcast.ethereum.kernel import IS_NATIVE, WIDTHS
 
 PROBE_S_MAX = 20
 """`mvn --version` starts a JVM and needs about a second on a slow machine; a program that hangs must not hang us."""
@@ -60,12 +61,12 @@ PROGRAMS = (
     Program("npm", ("npm",), "--version", 1, "fetches the contract tool chain", "comes with Node.js"),
     Program("anvil", ("anvil",), "--version", 1, "the development chain", FROM_CONTRACTS),
     Program("forge", ("forge",), "--version", 1, "builds and tests the contracts", FROM_CONTRACTS),
-    Program("java", ("java",), "-version", 17, "will run Spark", "install a Java 17 runtime, e.g. `openjdk-17-jre`"),
+    Program("java", ("java",), "-version", 17, "runs Spark", "install a Java 17 runtime, e.g. `openjdk-17-jre`"),
     Program("postgres", ("postgres",), "--version", 13, "will hold the broker's store", FROM_APT),
     Program("chromium", CHROMIUM_NAMES, "--version", 100, "will test pages", FROM_APT),
-    Program("cargo", ("cargo",), "--version", 1, "will build native kernels", "install Rust, e.g. with rustup"),
+    Program("cargo", ("cargo",), "--version", 1, "builds the compiled kernels", "install Rust, e.g. with rustup"),
     Program("go", ("go",), "version", 1, "will build Fabric's peers", "install Go 1.22 or newer"),
-    Program("mvn", ("mvn",), "--version", 3, "will fetch Spark's connectors", "install Maven 3"),
+    Program("mvn", ("mvn",), "--version", 3, "fetches Spark's connectors", "install Maven 3"),
 )
 """None is needed to use the package against a node that runs elsewhere; each unlocks what its purpose says."""
 
@@ -136,7 +137,31 @@ def check_data() -> Finding:
     return Finding("data", folder is not None, False, found, "recorded test material", "point PROOFCAST_DATA at it")
 
 
-CHECKS: tuple[Callable[[], Finding], ...] = (check_python, check_signing, check_artefacts, check_data)
+def check_kernel() -> Finding:
+    """Optional: without it every result is the same, only later."""
+    found = f"compiled, {WIDTHS[-1]} lanes" if IS_NATIVE else "Python serves instead"
+    remedy = "`tools/native` in a checkout builds it where Rust is installed"
+    return Finding("kernel", IS_NATIVE, False, found, "verifies blocks fast", remedy)
+
+
+def check_spark() -> Finding:
+    """Optional: only `proofcast pipeline` needs it."""
+    remedy = "`pip install 'proofcast[spark]'`; `make test` in a checkout installs it"
+    try:
+        found = metadata.version("pyspark")
+    except metadata.PackageNotFoundError:
+        found = ""
+    return Finding("spark", bool(found), False, found or "missing", "makes tables of chains", remedy)
+
+
+CHECKS: tuple[Callable[[], Finding], ...] = (
+    check_python,
+    check_signing,
+    check_artefacts,
+    check_data,
+    check_kernel,
+    check_spark,
+)
 
 
 def examine() -> list[Finding]:
