@@ -6,6 +6,7 @@ each append carries the place of its end as Delta's transaction version: an appe
 skipped by Delta itself.
 """
 
+import re
 from dataclasses import dataclass
 from functools import reduce
 
@@ -17,6 +18,8 @@ from proofcast.pipeline.offsets import Offset
 from proofcast.pipeline.schemas import CLUSTERED_BY, Table
 from proofcast.pipeline.transforms import compute_last_place, is_after, select_canonical
 
+COMMIT = re.compile(r"\d{20}\.(json|checkpoint\b.*parquet)$")
+"""A commit in Delta's log, or the checkpoint that replaces the commits before it."""
 WRITER = "proofcast"
 """Whose transactions Delta counts; there is one writer, so that two at a time would conflict instead of repeat."""
 SEQUENCE_SHIFT = 32
@@ -35,9 +38,12 @@ class Tables:
         return f"delta.`{self.get_path(table).replace('`', '``')}`"
 
     def exists(self, spark: SparkSession, table: Table = Table.BLOCKS) -> bool:
+        """Was anything ever committed? A folder alone may be what a full disk left of the first attempt."""
         assert spark._jvm is not None
-        log = spark._jvm.org.apache.hadoop.fs.Path(self.get_path(table), "_delta_log")
-        return bool(log.getFileSystem(spark._jsc.hadoopConfiguration()).exists(log))
+        path = spark._jvm.org.apache.hadoop.fs.Path(self.get_path(table), "_delta_log")
+        files = path.getFileSystem(spark._jsc.hadoopConfiguration())
+        listed = files.listStatus(path) if files.exists(path) else ()
+        return any(COMMIT.match(found.getPath().getName()) and found.getLen() for found in listed)
 
     def read(self, spark: SparkSession, table: Table) -> DataFrame:
         return spark.read.format("delta").load(self.get_path(table))
