@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow  # each starts a pytest of its own
 
 
 @pytest.fixture
