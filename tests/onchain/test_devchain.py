@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from proofcast.chain.io.answers import parse_quantity
 from proofcast.chain.io.rpc import RpcClient
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.onchain.io.devchain import ANVIL_VARIABLE, DevChainOptions, run_dev_chain
 from proofcast.onchain.io.reading import encode_hex
-from proofcast.onchain.io.receipts import parse_quantity
 
 PROCESS_S_MAX = 60
 

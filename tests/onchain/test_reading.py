@@ -2,6 +2,7 @@
 
 import pytest
 
+from proofcast.chain.io.answers import parse_quantity
 from proofcast.chain.io.rpc import RpcClient
 from proofcast.errors import InvalidInput, InvalidRequest, Reason
 from proofcast.onchain import lens, topics
@@ -17,7 +18,7 @@ from proofcast.onchain.io.reading import (
     require_chain,
     require_contract,
 )
-from proofcast.onchain.io.receipts import parse_log, parse_quantity, parse_receipt
+from proofcast.onchain.io.receipts import parse_log, parse_receipt
 from proofcast.onchain.request import ask
 from proofcast.testing.chain import ScriptedNode, error, result
 from proofcast.testing.onchain import Playground

@@ -9,6 +9,7 @@ import pytest
 from eth_account import Account
 from web3 import Web3
 
+from proofcast.chain.io.answers import parse_quantity
 from proofcast.chain.io.rpc import RpcClient
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.onchain import lens, topics
@@ -18,7 +19,6 @@ from proofcast.onchain.io.fees import FeePolicy
 from proofcast.onchain.io.keys import parse_key
 from proofcast.onchain.io.publishing import publish
 from proofcast.onchain.io.reading import encode_hex, find_logs, read
-from proofcast.onchain.io.receipts import parse_quantity
 from proofcast.onchain.io.sender import Sender, Stage
 from proofcast.onchain.request import Request, ask
 from proofcast.testing.onchain import Playground

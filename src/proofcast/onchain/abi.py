@@ -5,16 +5,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, ParamSpec, TypeVar
 
-from eth_abi.codec import ABICodec
-from eth_abi.decoding import AddressDecoder, StringDecoder
-from eth_abi.encoding import AddressEncoder, TextStringEncoder
 from eth_abi.exceptions import DecodingError
 from eth_abi.grammar import TupleType, parse
-from eth_abi.registry import ABIRegistry, registry
 from eth_hash.auto import keccak
 from eth_utils.address import to_checksum_address
 
 from proofcast.errors import InvalidInput, Reason
+from proofcast.ethereum.abi import CODEC
 
 Result = TypeVar("Result")
 Values = ParamSpec("Values")
@@ -22,31 +19,6 @@ Values = ParamSpec("Values")
 NOBODY = bytes(20)
 """The zero address."""
 SELECTOR_LENGTH = 4
-
-
-class BytesAddressDecoder(AddressDecoder):
-    """An address as its 20 bytes."""
-
-    decoder_fn = staticmethod(bytes)  # type: ignore[assignment] # the library types it by what its own decoder returns
-
-
-class LenientStringDecoder(StringDecoder):
-    """Text as the chain has it: contracts do not check that it is UTF-8, so a wrong byte shows as `\\xff`."""
-
-    def __init__(self) -> None:
-        super().__init__("backslashreplace")  # type: ignore[no-untyped-call]
-
-
-def build_codec() -> ABICodec:
-    types: ABIRegistry = registry.copy()  # type: ignore[no-untyped-call]
-    types.unregister("address")
-    types.register("address", AddressEncoder, BytesAddressDecoder, label="address")
-    types.unregister("string")
-    types.register("string", TextStringEncoder, LenientStringDecoder, label="string")
-    return ABICodec(types)
-
-
-CODEC = build_codec()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from eth_abi.exceptions import ABITypeError, EncodingError, ParseError
 from eth_abi.grammar import normalize, parse
 
 from proofcast.errors import InvalidInput, InvalidRequest, Reason
-from proofcast.onchain.abi import CODEC, decode_values, escape_controls
+from proofcast.ethereum.abi import CODEC
+from proofcast.onchain.abi import decode_values, escape_controls
 
 DEPTH_MAX = 8
 """Tuples within tuples; nobody means more, and each costs a call on the stack."""

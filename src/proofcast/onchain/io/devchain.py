@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from proofcast.chain.io.answers import parse_bytes, parse_quantity
 from proofcast.chain.io.rpc import RpcClient
 from proofcast.errors import InvalidRequest, Reason, Unavailable
-from proofcast.onchain.io.receipts import parse_bytes, parse_quantity
 
 ANVIL_VARIABLE = "PROOFCAST_ANVIL"
 START_S_MAX = 20.0

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from proofcast.chain.io.answers import parse_quantity
 from proofcast.chain.io.rpc import RpcClient
 from proofcast.errors import InvalidInput, Reason, Unavailable
-from proofcast.onchain.io.receipts import parse_quantity
 
 
 @dataclass(frozen=True, slots=True)

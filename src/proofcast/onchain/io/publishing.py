@@ -1,5 +1,6 @@
 """The steps that need more than one call: deploy, publish, deliver the next page, relay."""
 
+from proofcast.chain.io.answers import get_field, parse_quantity
 from proofcast.chain.io.rpc import RpcClient
 from proofcast.errors import InvalidRequest, Reason
 from proofcast.onchain import lens, topics
@@ -8,7 +9,7 @@ from proofcast.onchain.deployment import DEPLOYER, Contracts, compute_address, d
 from proofcast.onchain.events import Published
 from proofcast.onchain.io.artefacts import get_contracts, get_lens_code, load_artefact
 from proofcast.onchain.io.reading import find_creation_block, find_logs, has_code, read
-from proofcast.onchain.io.receipts import Receipt, get_field, parse_quantity
+from proofcast.onchain.io.receipts import Receipt
 from proofcast.onchain.io.sender import Sender
 from proofcast.onchain.io.simulation import TRANSACTION_GAS_MAX
 from proofcast.onchain.request import Request, ask, compute_intent

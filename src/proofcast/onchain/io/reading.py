@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from proofcast.chain.io.answers import parse_bytes, parse_quantity
 from proofcast.chain.io.rpc import Json, NodeRefused, RpcClient
 from proofcast.errors import InvalidRequest, Reason
 from proofcast.event import Position
 from proofcast.onchain.abi import Call, format_value
 from proofcast.onchain.events import PayloadTypeChanged, TopicsEvent, compute_type_hash, find_event
-from proofcast.onchain.io.receipts import parse_bytes, parse_log, parse_quantity
+from proofcast.onchain.io.receipts import parse_log
 from proofcast.onchain.reverts import decode_revert
 
 Result = TypeVar("Result")

@@ -4,13 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from proofcast.chain.io.answers import parse_bytes, parse_quantity, refuse_answer
 from proofcast.chain.io.rpc import Json
 from proofcast.errors import InvalidInput, Reason
 from proofcast.event import Position
 from proofcast.onchain.events import TopicsEvent, find_event
-
-ANSWER_LENGTH_MAX = 80
-"""Characters of a wrong answer that we repeat."""
 
 Wanted = TypeVar("Wanted", bound=TopicsEvent)
 
@@ -56,33 +54,6 @@ class Receipt:
                 hint="check that the address is that of `Topics` and the node is on the right network",
             )
         return event
-
-
-def parse_quantity(text: Json) -> int:
-    """A number as nodes write it."""
-    try:
-        return int(text, 16)
-    except (TypeError, ValueError):
-        raise refuse_answer("number", text) from None
-
-
-def parse_bytes(text: Json) -> bytes:
-    try:
-        return bytes.fromhex(text.removeprefix("0x"))
-    except (AttributeError, ValueError):
-        raise refuse_answer("hexadecimal text", text) from None
-
-
-def get_field(answer: Json, name: str) -> Json:
-    """One field of an object, e.g. of a block."""
-    if not isinstance(answer, dict) or name not in answer:
-        raise refuse_answer(f"record with `{name}`", answer)
-    return answer[name]
-
-
-def refuse_answer(what: str, answer: Json) -> InvalidInput:
-    shown = str(answer)[:ANSWER_LENGTH_MAX]
-    return InvalidInput(Reason.MALFORMED, f"the node sent `{shown}` for a {what}", hint="ask another node")
 
 
 def parse_log(log: Json, chain_id: int) -> Log:

@@ -19,13 +19,14 @@ from pathlib import Path
 
 from eth_account.signers.local import LocalAccount
 
+from proofcast.chain.io.answers import get_field, parse_bytes, parse_quantity
 from proofcast.chain.io.rpc import Json, NodeRefused, RpcClient
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.onchain.abi import format_value
 from proofcast.onchain.io.fees import DEFAULT_FEES, FeePolicy, Fees, find_bumped, get_fees
 from proofcast.onchain.io.journal import Attempt, Journal, Promise
 from proofcast.onchain.io.reading import encode_hex, explain_refusal
-from proofcast.onchain.io.receipts import Receipt, get_field, parse_bytes, parse_quantity, parse_receipt
+from proofcast.onchain.io.receipts import Receipt, parse_receipt
 from proofcast.onchain.io.simulation import simulate
 from proofcast.onchain.request import Request
 

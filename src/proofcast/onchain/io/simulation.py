@@ -1,11 +1,11 @@
 """Trying a transaction before it is sent: what would be refused costs nothing and is explained."""
 
+from proofcast.chain.io.answers import parse_quantity
 from proofcast.chain.io.rpc import NodeRefused, RpcClient
 from proofcast.errors import InvalidRequest, Reason
 from proofcast.onchain.abi import format_value
 from proofcast.onchain.io.fees import Fees
 from proofcast.onchain.io.reading import encode_hex, explain_refusal
-from proofcast.onchain.io.receipts import parse_quantity
 from proofcast.onchain.request import Request
 
 TRANSACTION_GAS_MAX = 1 << 24
