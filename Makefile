@@ -14,14 +14,15 @@ CORE := .setup/core-$(call hash,pyproject.toml constraints.txt)
 NATIVE := .setup/native-$(call hash,pyproject.toml $(wildcard native/Cargo.* native/pyproject.toml native/src/*.rs native/src/*/*.rs))
 SPARK := .setup/spark-$(call hash,pyproject.toml constraints.txt $(wildcard src/proofcast/pipeline/pom.xml))
 OVERLAY := .setup/overlay-$(call hash,pyproject.toml constraints.txt)
+BROWSER := .setup/browser-$(call hash,pyproject.toml constraints.txt)
 CONTRACTS := .setup/contracts-$(call hash,contracts/package.json contracts/package-lock.json)
-EVERYTHING = $(CORE) $(NATIVE) $(CONTRACTS) $(SPARK) $(OVERLAY)
+EVERYTHING = $(CORE) $(NATIVE) $(CONTRACTS) $(SPARK) $(OVERLAY) $(BROWSER)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(CORE) $(CONTRACTS) ## run the main job on a development chain
-	@proofcast demo
+demo: $(CORE) $(CONTRACTS) $(SPARK) ## the whole story, checked line by line; STAY=1 leaves the dashboard open
+	@proofcast demo $(if $(STAY),--stay)
 
 demo-groups: $(CORE) ## three people, one server, one lie, and how it is caught
 	@proofcast group demo
@@ -30,7 +31,7 @@ test: $(EVERYTHING) ## run every test
 	@tools/test
 
 test-fast: $(CORE) ## run the tests that need no chain, in less than a minute
-	@python -m pytest -m 'not chain and not slow'
+	@python -m pytest --numprocesses 2 --dist loadfile -m 'not chain and not slow'
 
 check: $(EVERYTHING) ## lint, types, formatting and the structure of the house
 	@ruff check .
@@ -134,3 +135,9 @@ $(OVERLAY): | $(CORE)
 	@echo 'set-up: libp2p'
 	@pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[overlay]'
 	@rm -f .setup/overlay-* && touch $@
+
+# The browser itself is the machine's Chromium; this is what drives it in tests.
+$(BROWSER): | $(CORE)
+	@echo 'set-up: browser driver'
+	@pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[browser]'
+	@rm -f .setup/browser-* && touch $@

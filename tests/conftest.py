@@ -14,7 +14,8 @@ from hypothesis import settings
 from proofcast.cli import doctor
 
 ROOT = Path(__file__).parent.parent
-collect_ignore = [] if find_spec("pyspark") else ["pipeline"]
+LIBRARIES = {"pipeline": "pyspark", "dashboard": "playwright"}
+collect_ignore = [room for room, library in LIBRARIES.items() if not find_spec(library)]
 """Rooms whose library is not installed; `make test` installs all of them, `make test-fast` needs none."""
 CHAIN_TOOLS = frozenset({"anvil", "forge"})
 """Whoever needs one of these is marked `chain`, so that `make test-fast` leaves it out."""
@@ -64,6 +65,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         assert needs <= REMEDIES.keys(), f"{item.nodeid} needs unknown tools {needs - REMEDIES.keys()}"
         if needs & CHAIN_TOOLS:
             item.add_marker("chain")
+    # Files with slow tests first: workers take one file after the other, and the last should not be the longest.
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
