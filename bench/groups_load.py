@@ -26,8 +26,8 @@ from proofcast.groups.series import Envelope, Form, Message, Series
 
 COUNTER = slice(33, 41)
 """Of an encoded series."""
-LEAF_NEXT = slice(228, 236)
-"""Where the range of a packet ends, in a stream's message."""
+LEAF_NEXT = slice(227, 235)
+"""Where the range of a packet ends."""
 WARM_UP_S = 1.0
 DELETE_S = 0.5
 POLL_S = 1.0
@@ -143,7 +143,7 @@ class Poller:
         while True:
             await asyncio.sleep(POLL_S * random.uniform(0.5, 1.5))
             for packet in await self.connection.read(self.end):
-                self.end = int.from_bytes(packet[LEAF_NEXT.start - 1 : LEAF_NEXT.stop - 1], "big")
+                self.end = int.from_bytes(packet[LEAF_NEXT], "big")
             await self.connection.delete(self.end)
 
     async def send_batch(self, sender: Sender) -> None:

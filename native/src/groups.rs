@@ -1,7 +1,8 @@
 //! Frames of the group server; the definitions are `proofcast/groups/series.py`, `epoch.py` and `server.py`.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,6 +15,10 @@ const FORM_MAX: u8 = 2;
 const SALT: usize = 16;
 const ID: usize = 32;
 const INDEX_BITS: u64 = 20;
+/// Bytes of a receipt: counter and first sequence.
+const RECEIPT: usize = 16;
+/// Bytes of an encoded leaf: kind, client, two sequences, rows digest, salt.
+const LEAF: usize = 1 + ID + 8 + 8 + ID + ID;
 
 const SENT: u8 = 0;
 const RECEIVED: u8 = 1;
@@ -201,93 +206,279 @@ fn push_series(rows: &mut ByLeaf, series: &Series, first: u64) -> Id {
     digest
 }
 
-type LeafDigest<'py> = (u8, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
-
-/// Sender, counter, number of messages and all recipients of a series, or None where it is malformed.
+/// Kind, client and body of every entry of a frame that is no series.
 #[pyfunction]
-#[allow(clippy::type_complexity)]
-pub fn check_series<'py>(
-    py: Python<'py>,
-    data: &[u8],
-) -> Option<(Bound<'py, PyBytes>, u64, usize, Vec<Bound<'py, PyBytes>>)> {
-    let series = parse_series(data)?;
-    let counter = u64::from_be_bytes(series.counter.try_into().ok()?);
-    let recipients: BTreeSet<&Id> =
-        series.messages.iter().flat_map(|message| &message.envelopes).map(|envelope| envelope.recipient).collect();
-    let recipients = recipients.into_iter().map(|one| PyBytes::new(py, one)).collect();
-    Some((PyBytes::new(py, series.sender), counter, series.messages.len(), recipients))
+pub fn list_requests<'py>(py: Python<'py>, body: &[u8]) -> Vec<(u8, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    let requests = parse_entries(body).filter(|(kind, ..)| *kind != SERIES_ENTRY);
+    requests.map(|(kind, client, entry)| (kind, PyBytes::new(py, client), PyBytes::new(py, entry))).collect()
 }
 
-/// The leaves of a frame as (kind, client, rows digest), the digests of its series, and its number of messages.
+type Counts = (u64, usize, usize, usize);
+
+/// Of a list of series (length | series): sender; counter of the first, number of series, of messages, bytes of the
+/// last; all recipients; the entries for the log. None where it is malformed or the series do not follow one another.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
-pub fn compute_leaf_digests<'py>(
+pub fn check_batch<'py>(
+    py: Python<'py>,
+    data: &[u8],
+) -> Option<(Bound<'py, PyBytes>, Counts, Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>)> {
+    let mut reader = Reader { data, at: 0 };
+    let (mut sender, mut counts): (Option<&Id>, Counts) = (None, (0, 0, 0, 0));
+    let mut recipients: BTreeSet<&Id> = BTreeSet::new();
+    let mut entries = Vec::with_capacity(data.len() + data.len() / 16);
+    while reader.at < data.len() {
+        let length = reader.number(4)?;
+        let bytes = reader.take(length)?;
+        let series = parse_series(bytes)?;
+        let counter = u64::from_be_bytes(series.counter.try_into().ok()?);
+        if sender.is_none() {
+            counts.0 = counter;
+        }
+        if *sender.get_or_insert(series.sender) != series.sender || counter != counts.0.checked_add(counts.1 as u64)? {
+            return None;
+        }
+        counts = (counts.0, counts.1 + 1, counts.2 + series.messages.len(), length);
+        recipients.extend(series.messages.iter().flat_map(|one| &one.envelopes).map(|envelope| envelope.recipient));
+        entries.push(SERIES_ENTRY);
+        entries.extend_from_slice(series.sender);
+        entries.extend_from_slice(&(length as u32).to_be_bytes());
+        entries.extend_from_slice(bytes);
+    }
+    let recipients = recipients.into_iter().map(|one| PyBytes::new(py, one)).collect();
+    Some((PyBytes::new(py, sender?), counts, recipients, PyBytes::new(py, &entries)))
+}
+
+/// HMAC-SHA256 with a key of at most one block.
+fn authenticate(key: &[u8], parts: &[&[u8]]) -> Id {
+    let mut pads = [[0x36; 64], [0x5c; 64]];
+    pads.iter_mut().for_each(|pad| pad.iter_mut().zip(key).for_each(|(byte, own)| *byte ^= own));
+    let mut inner = vec![&pads[0][..]];
+    inner.extend(parts);
+    hash(&[&pads[1], &hash(&inner)])
+}
+
+/// The leaves of a frame, encoded; the digests of its series; its number of messages. `ends` says where the last leaf
+/// of each kind and client ended.
+#[pyfunction]
+pub fn make_leaves<'py>(
     py: Python<'py>,
     epoch: u64,
     body: &[u8],
-) -> Option<(Vec<LeafDigest<'py>>, Vec<Bound<'py, PyBytes>>, u64)> {
+    secret: &[u8],
+    ends: &Bound<'py, PyDict>,
+) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>, u64)> {
     let (mut rows, mut digests, mut sequence) = (ByLeaf::default(), vec![], epoch << INDEX_BITS);
     for (kind, client, entry) in parse_entries(body) {
         if kind == SERIES_ENTRY {
-            let series = parse_series(entry)?;
-            digests.push(PyBytes::new(py, &push_series(&mut rows, &series, sequence)));
+            let series = parse_series(entry).ok_or_else(|| PyValueError::new_err("the frame holds a bad series"))?;
+            digests.extend(push_series(&mut rows, &series, sequence));
             sequence += series.messages.len() as u64;
         } else if kind == DEMAND_ENTRY {
             rows.touch((SENT, *client));
             rows.touch((RECEIVED, *client));
         }
     }
-    let close = |((kind, client), count, bytes): (LeafId, u32, Vec<u8>)| {
-        let digest = hash(&[b"pcg1/rws", &count.to_be_bytes(), &bytes]);
-        (kind, PyBytes::new(py, &client), PyBytes::new(py, &digest))
-    };
-    Some((rows.leaves.into_iter().map(close).collect(), digests, sequence - (epoch << INDEX_BITS)))
+    let mut leaves = Vec::with_capacity(LEAF * rows.leaves.len());
+    for ((kind, client), count, bytes) in &rows.leaves {
+        let digest = hash(&[b"pcg1/rws", &count.to_be_bytes(), bytes]);
+        let salt = authenticate(secret, &[b"pcg1/slt", &epoch.to_be_bytes(), &[*kind], client]);
+        let name = [&[*kind], &client[..]].concat();
+        let end = ends.get_item(PyBytes::new(py, &name))?;
+        let end: u64 = end.map_or(Ok(0), |end| end.extract())?;
+        let next = (epoch + 1) << INDEX_BITS;
+        let parts: [&[u8]; 5] = [&name, &end.to_be_bytes(), &next.to_be_bytes(), &digest, &salt];
+        parts.iter().for_each(|part| leaves.extend_from_slice(part));
+    }
+    Ok((PyBytes::new(py, &leaves), PyBytes::new(py, &digests), sequence - (epoch << INDEX_BITS)))
 }
 
-fn get_shard(client: &Id, shards: u64) -> u64 {
-    let digest = hash(&[b"pcg1/shd", client]);
-    u64::from_be_bytes(digest[..8].try_into().expect("eight bytes")) % shards
+/// A leaf on its way into the tree: position, hash, and the path grown so far, from the leaf up.
+struct Hanging {
+    position: Id,
+    hash: Id,
+    place: usize,
 }
 
-type Contents<'py> = (u8, Bound<'py, PyBytes>, u32, Bound<'py, PyBytes>);
+fn has_bit(position: &Id, bit: usize) -> bool {
+    position[bit / 8] >> (7 - bit % 8) & 1 == 1
+}
 
-/// What goes into the packets of one shard's clients: (kind, client, number of items, items).
+fn find_difference(one: &Id, other: &Id) -> usize {
+    let at = (0..ID).find(|&at| one[at] != other[at]).expect("positions differ");
+    8 * at + (one[at] ^ other[at]).leading_zeros() as usize
+}
+
+/// The root over sorted leaves; appends (bit | sibling) to the paths of all of them.
+fn hang(leaves: &[Hanging], paths: &mut [Vec<u8>]) -> Id {
+    let (first, last) = (&leaves[0], &leaves[leaves.len() - 1]);
+    if leaves.len() == 1 {
+        return first.hash;
+    }
+    let bit = find_difference(&first.position, &last.position);
+    let (left, right) = leaves.split_at(leaves.partition_point(|leaf| !has_bit(&leaf.position, bit)));
+    let (left_hash, right_hash) = (hang(left, paths), hang(right, paths));
+    for (side, sibling) in [(left, &right_hash), (right, &left_hash)] {
+        for leaf in side {
+            paths[leaf.place].push(bit as u8);
+            paths[leaf.place].extend_from_slice(sibling);
+        }
+    }
+    hash(&[&[1, bit as u8], &left_hash, &right_hash])
+}
+
+/// The root of the tree of encoded leaves, and the encoded path of each.
 #[pyfunction]
-pub fn collect_contents<'py>(
+pub fn hang_leaves<'py>(
     py: Python<'py>,
+    server_key: &[u8],
     epoch: u64,
-    body: &[u8],
-    digests: Vec<Vec<u8>>,
-    shard: u64,
-    shards: u64,
-) -> Option<Vec<Contents<'py>>> {
-    let mut owners: HashMap<Id, bool> = HashMap::new();
-    let mut is_ours = |client: &Id| {
-        shards == 1 || *owners.entry(*client).or_insert_with(|| get_shard(client, shards) == shard)
+    leaves: &[u8],
+) -> (Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>) {
+    let mut hanging: Vec<_> = leaves
+        .chunks_exact(LEAF)
+        .enumerate()
+        .map(|(place, leaf)| Hanging {
+            position: hash(&[b"pcg1/pos", &leaf[..1 + ID]]),
+            hash: hash(&[b"\x00pcg1/lef", server_key, &epoch.to_be_bytes(), leaf]),
+            place,
+        })
+        .collect();
+    hanging.sort_unstable_by_key(|leaf| leaf.position);
+    let mut paths = vec![vec![]; hanging.len()];
+    let root = if hanging.is_empty() { hash(&[b"pcg1/emp"]) } else { hang(&hanging, &mut paths) };
+    let encode = |path: Vec<u8>| {
+        let depth = (path.len() / (1 + ID)) as u16;
+        PyBytes::new(py, &[&depth.to_be_bytes(), &path[..]].concat())
     };
-    let (mut contents, mut sequence) = (ByLeaf::default(), epoch << INDEX_BITS);
-    let series = parse_entries(body).filter(|(kind, ..)| *kind == SERIES_ENTRY).map(|(.., entry)| entry);
-    for (entry, digest) in series.zip(&digests) {
-        let series = parse_series(entry)?;
-        if is_ours(series.sender) {
-            contents.push((SENT, *series.sender), &[series.counter, &sequence.to_be_bytes()]);
+    (PyBytes::new(py, &root), paths.into_iter().map(encode).collect())
+}
+
+/// Where the bytes of one item come from: what all recipients of a message share, and what is one's own.
+struct Item<'a> {
+    /// Place in `Filling::shared`.
+    shared: usize,
+    own: &'a [u8],
+}
+
+/// One client's packet of one kind, before its bytes are laid out.
+struct Packet<'a> {
+    leaf: LeafId,
+    /// Leaf and path.
+    attestation: &'a [u8],
+    items: Vec<Item<'a>>,
+    /// Receipts, or nothing.
+    receipts: Vec<u8>,
+    size: usize,
+    /// Counter of the last series it has a receipt for.
+    counter: u64,
+}
+
+/// A signed checkpoint, packets in the order of its close, where each stands, and what their items share.
+struct Filling<'a> {
+    signed: &'a [u8],
+    packets: Vec<Packet<'a>>,
+    places: HashMap<LeafId, usize>,
+    shared: Vec<Vec<u8>>,
+}
+
+const PACKET_HEAD: usize = 2;
+/// Bytes of a checkpoint and its signature.
+const SIGNED: usize = 120 + 64;
+const COUNT: usize = 4;
+
+fn parse_close<'a>(reader: &mut Reader<'a>) -> Option<Filling<'a>> {
+    let signed = reader.take(SIGNED)?;
+    let count = reader.number(COUNT)?;
+    let (mut packets, mut places) = (Vec::with_capacity(count), HashMap::with_capacity(count));
+    for place in 0..count {
+        let leaf = (reader.take(1)?[0], *reader.id()?);
+        let length = reader.number(2)?;
+        let attestation = reader.take(length)?;
+        places.insert(leaf, place);
+        let size = PACKET_HEAD + SIGNED + length + COUNT;
+        packets.push(Packet { leaf, attestation, items: vec![], receipts: vec![], size, counter: 0 });
+    }
+    Some(Filling { signed, packets, places, shared: vec![] })
+}
+
+impl<'a> Packet<'a> {
+    fn push_receipt(&mut self, counter: &[u8], sequence: u64) {
+        self.receipts.extend_from_slice(counter);
+        self.receipts.extend_from_slice(&sequence.to_be_bytes());
+        self.counter = counter.iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
+        self.size += RECEIPT;
+    }
+
+    fn write(&self, signed: &[u8], shared: &[Vec<u8>], data: &mut [u8]) {
+        let count = (self.items.len() + self.receipts.len() / RECEIPT) as u32;
+        let mut at = 0;
+        let mut put = |part: &[u8]| {
+            data[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        };
+        put(&[VERSION, self.leaf.0]);
+        put(signed);
+        put(self.attestation);
+        put(&count.to_be_bytes());
+        put(&self.receipts);
+        for item in &self.items {
+            put(&shared[item.shared]);
+            put(item.own);
+        }
+    }
+}
+
+impl<'a> Filling<'a> {
+    /// Take the receipts and deliveries of a series that begins at `first`.
+    fn take(&mut self, series: &Series<'a>, digest: &[u8], first: u64) {
+        if let Some(&place) = self.places.get(&(SENT, *series.sender)) {
+            self.packets[place].push_receipt(series.counter, first);
         }
         let count = (series.messages.len() as u16).to_be_bytes();
         for (index, message) in series.messages.iter().enumerate() {
-            let place = (index as u16).to_be_bytes();
+            let (number, place) = ((first + index as u64).to_be_bytes(), (index as u16).to_be_bytes());
             let recipients: Vec<u8> = message.envelopes.iter().flat_map(|envelope| *envelope.recipient).collect();
-            let number = sequence.to_be_bytes();
-            let shared: [&[u8]; 7] =
-                [&number, series.sender, digest, &place, &count, message.opening, &recipients];
-            let shared = shared.concat();
-            for envelope in message.envelopes.iter().filter(|envelope| is_ours(envelope.recipient)) {
-                contents.push((RECEIVED, *envelope.recipient), &[&shared, envelope.sealed]);
-            }
-            sequence += 1;
+            let head: [&[u8]; 7] = [&number, series.sender, digest, &place, &count, message.opening, &recipients];
+            self.shared.push(head.concat());
+            self.deliver(message);
         }
     }
-    let give = |((kind, client), count, bytes): (LeafId, u32, Vec<u8>)| {
-        (kind, PyBytes::new(py, &client), count, PyBytes::new(py, &bytes))
+
+    fn deliver(&mut self, message: &Message<'a>) {
+        let shared = self.shared.len() - 1;
+        for envelope in &message.envelopes {
+            if let Some(&place) = self.places.get(&(RECEIVED, *envelope.recipient)) {
+                let packet = &mut self.packets[place];
+                packet.items.push(Item { shared, own: envelope.sealed });
+                packet.size += self.shared[shared].len() + envelope.sealed.len();
+            }
+        }
+    }
+}
+
+type Filled<'py> = (u8, Bound<'py, PyBytes>, Bound<'py, PyBytes>, u64);
+
+/// From a frame and what a shard is told of its close to packets: (kind, client, packet, counter of its last receipt).
+#[pyfunction]
+pub fn make_packets<'py>(py: Python<'py>, epoch: u64, body: &[u8], close: &[u8]) -> PyResult<Vec<Filled<'py>>> {
+    let refuse = || PyValueError::new_err("the frame or its close is malformed");
+    let mut reader = Reader { data: close, at: 0 };
+    let mut filling = parse_close(&mut reader).ok_or_else(refuse)?;
+    let mut sequence = epoch << INDEX_BITS;
+    let entries = parse_entries(body).filter(|(kind, ..)| *kind == SERIES_ENTRY);
+    for ((.., entry), digest) in entries.zip(close[reader.at..].chunks_exact(ID)) {
+        let series = parse_series(entry).ok_or_else(refuse)?;
+        filling.take(&series, digest, sequence);
+        sequence += series.messages.len() as u64;
+    }
+    let give = |packet: &Packet| {
+        let lay = |data: &mut [u8]| {
+            packet.write(filling.signed, &filling.shared, data);
+            Ok(())
+        };
+        let (kind, client) = packet.leaf;
+        Ok((kind, PyBytes::new(py, &client), PyBytes::new_with(py, packet.size, lay)?, packet.counter))
     };
-    Some(contents.leaves.into_iter().map(give).collect())
+    filling.packets.iter().map(give).collect()
 }

@@ -3,6 +3,7 @@
 mod blooms;
 mod columns;
 mod groups;
+mod headers;
 mod keccak;
 mod matching;
 mod receipts;
@@ -15,9 +16,11 @@ mod proofcast_native {
     #[pymodule_export]
     use crate::blooms::match_blooms;
     #[pymodule_export]
-    use crate::groups::{check_series, collect_contents, compute_leaf_digests};
+    use crate::groups::{check_batch, hang_leaves, list_requests, make_leaves, make_packets};
+    #[pymodule_export]
+    use crate::headers::parse_header;
     #[pymodule_export]
     use crate::matching::MatchingIndex;
     #[pymodule_export]
-    use crate::receipts::{check_receipts, compute_ordered_root, get_widths};
+    use crate::receipts::{check_receipts, compute_ordered_root, get_widths, keccak256};
 }

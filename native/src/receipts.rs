@@ -50,6 +50,11 @@ pub fn compute_ordered_root<'py>(
     Ok(PyBytes::new(py, &root))
 }
 
+#[pyfunction]
+pub fn keccak256<'py>(py: Python<'py>, data: &[u8]) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &find_widths()[0].hash_all(&[data])[0])
+}
+
 /// How many lanes of keccak this machine can use, narrowest first.
 #[pyfunction]
 pub fn get_widths() -> Vec<usize> {
@@ -161,7 +166,7 @@ impl Rows {
 // --- reading
 
 /// The payload of the next item, which must be a list or a string as asked for.
-fn take<'a>(rest: &mut &'a [u8], is_list: bool) -> Option<&'a [u8]> {
+pub fn take<'a>(rest: &mut &'a [u8], is_list: bool) -> Option<&'a [u8]> {
     Header::decode_bytes(rest, is_list).ok()
 }
 
@@ -169,7 +174,7 @@ fn take_exactly<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     take(rest, false).filter(|string| string.len() == length)
 }
 
-fn check_end(rest: &[u8]) -> Option<()> {
+pub fn check_end(rest: &[u8]) -> Option<()> {
     rest.is_empty().then_some(())
 }
 

@@ -5,14 +5,25 @@ import random
 import pytest
 
 from proofcast.errors import InvalidInput
-from proofcast.groups.link import MessageReader, encode_list, encode_message, parse_list
+from proofcast.groups.link import Assembly, Message, encode_list, encode_message, parse_list
 
-MESSAGES = [(1, b""), (2, b"x"), (255, bytes(70_000)), (3, b"end")]
+MESSAGES = [Message(1, 0, b""), Message(2, 7, b"x"), Message(255, 2**64 - 1, bytes(70_000)), Message(3, 1, b"end")]
+
+
+def receive(assembly: Assembly, data: bytes) -> list[Message]:
+    """As much at a time as there is room for."""
+    found = []
+    while data:
+        room = assembly.get_room()
+        size = min(len(room), len(data))
+        room[:size], data = data[:size], data[size:]
+        found.append(assembly.take(size))
+    return [message for message in found if message is not None]
 
 
 def test_message_beyond_the_limit_is_refused_before_it_is_there() -> None:
     with pytest.raises(InvalidInput, match="a message of `11` bytes is longer than the `10` allowed"):
-        MessageReader(10).receive(encode_message(1, bytes(11))[:5])
+        receive(Assembly(10), encode_message(Message(1, 0, bytes(11)))[:13])
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"\0\0\0\x05abcd"])
@@ -23,11 +34,11 @@ def test_list_is_refused(data: bytes) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_messages_come_back_however_they_are_cut(seed: int) -> None:
-    dice, reader, data = random.Random(seed), MessageReader(100_000), b"".join(encode_message(*one) for one in MESSAGES)
-    found = []
+    dice, assembly, data = random.Random(seed), Assembly(100_000), b"".join(map(encode_message, MESSAGES))
+    found: list[Message] = []
     while data:
         size = dice.choice([1, 4, 9, 50_000])
-        found += [(message.kind, message.body) for message in reader.receive(data[:size])]
+        found += receive(assembly, data[:size])
         data = data[size:]
     assert found == MESSAGES, f"seed {seed}"
 

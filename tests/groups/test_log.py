@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from proofcast.errors import InvalidInput, InvalidRequest, Unavailable
-from proofcast.groups.frame import RECORD_HEADER, EntryKind, encode_entry, encode_record, parse_entries
+from proofcast.groups.frame import RECORD_HEADER, EntryKind, encode_entry, encode_record_header, parse_entries
 from proofcast.groups.io.log import SegmentLog, list_segments, trim_log
 
 BODIES = [b"one", b"", b"three" * 40, b"four"]
@@ -51,7 +51,7 @@ def test_damage_before_a_whole_record_is_refused(tmp_path: Path, offset: int) ->
 
 def test_record_at_a_wrong_place_is_refused(tmp_path: Path) -> None:
     segment = write(tmp_path)
-    segment.write_bytes(encode_record(1, b"one") + encode_record(3, b"three"))
+    segment.write_bytes(encode_record_header(1, b"one") + b"one" + encode_record_header(3, b"three") + b"three")
     with pytest.raises(InvalidInput, match="record `3` stands where `2` belongs"):
         SegmentLog(tmp_path)
 
@@ -83,7 +83,7 @@ def test_failed_disk_is_final(tmp_path: Path) -> None:
 def test_torn_tail_is_cut_at_every_byte(tmp_path: Path) -> None:
     """Whatever part of the last record reached the disk, the others survive and its number is used again."""
     whole = write(tmp_path / "whole").read_bytes()
-    last = len(whole) - len(encode_record(4, BODIES[3]))
+    last = len(whole) - RECORD_HEADER.size - len(BODIES[3])
     for size in range(last, len(whole)):
         folder = tmp_path / str(size)
         segment = write(folder)

@@ -18,14 +18,21 @@ from nacl.signing import SigningKey
 from proofcast.errors import InvalidInput, InvalidRequest, ProofcastError, Unavailable
 from proofcast.groups.frame import EntryKind
 from proofcast.groups.identity import KeyBundle
+from proofcast.groups.io import device as device_module
 from proofcast.groups.io.connection import Connection, connect, parse_json
+from proofcast.groups.io.device import create_device
 from proofcast.groups.io.launch import LaunchedServer, launch_server, run_launched_server
+from proofcast.groups.io.log import get_first, list_segments
 from proofcast.groups.io.processes import Options
+from proofcast.groups.io.serverkey import load_server_key
 from proofcast.groups.io.stream import CALL, StreamKind
+from proofcast.groups.io.watch import open_watch
 from proofcast.groups.link import encode_list
+from proofcast.groups.outbox import Draft
 from proofcast.groups.packet import InboxPacket, parse_packet
 from proofcast.groups.proof import INDEX_BITS
 from proofcast.groups.series import Envelope, Form, Message, Series
+from proofcast.groups.witness import Quorum, encode_cosignatures
 
 ALICE, BOB, MALLORY = (SigningKey(bytes([number]) * 32) for number in (1, 2, 3))
 ALICE_ID, BOB_ID = bytes(ALICE.verify_key), bytes(BOB.verify_key)
@@ -200,7 +207,7 @@ def test_every_door_shows_the_same_packets(server: LaunchedServer) -> None:
         async with bob.session.ws_connect(bob.url + "/v1/stream", headers=bob.headers) as stream:
             while len(packets) < count:
                 data = await stream.receive_bytes()
-                packets += [data[1:]] if data[0] == StreamKind.PACKET else []
+                packets += [data] if data[0] == StreamKind.PACKET else []
         return packets
 
     play(server, work)
@@ -296,6 +303,85 @@ def test_snapshot_beside_a_running_server_changes_nothing(tmp_path: Path) -> Non
             play(launched, work)
     assert (tmp_path / "snapshot").exists()
     assert seen[0] == seen[1] != []
+
+
+def test_log_is_replaced_by_a_snapshot_while_the_server_works(tmp_path: Path) -> None:
+    """Every frame begins a segment here, and after eight of them the server compacts by itself."""
+    seen: list[list[bytes]] = []
+
+    async def send_until_compacted(both: Both) -> None:
+        async with asyncio.timeout(60):
+            while not (tmp_path / "snapshot").exists():
+                await send_next(both)
+        for _ in range(3):
+            await send_next(both)
+        seen.append(await both.bob.read(0))
+
+    async def read(both: Both) -> None:
+        seen.append(await both.bob.read(0))
+
+    options = Options(str(tmp_path), shards=2, epoch_s=0.005, segment_bytes_max=1)
+    for work in (send_until_compacted, read):
+        with run_launched_server(options) as launched:
+            play(launched, work)
+    assert seen[0] == seen[1] != []
+    assert get_first(list_segments(tmp_path / "frames")[0]) > 1
+
+
+# --- witnesses
+
+
+def test_stranger_is_no_witness(server: LaunchedServer, tmp_path: Path) -> None:
+    with open_watch(tmp_path, server.url, server.running.server_key) as watch:
+        with pytest.raises(InvalidRequest, match="was not told of a witness"):
+            asyncio.run(watch.look())
+        watch.witness.server_key = b"k" * 32
+        with pytest.raises(InvalidInput, match="has the key"):
+            asyncio.run(watch.look())
+
+
+def test_false_cosignature_is_refused(tmp_path: Path) -> None:
+    witness = SigningKey(b"w" * 32)
+    options = Options(str(tmp_path), witnesses=(bytes(witness.verify_key).hex(),))
+
+    async def work(both: Both) -> None:
+        await send_next(both)
+        for body in (b"", bytes(71), encode_cosignatures([(1, bytes(64))]), encode_cosignatures([(10**6, bytes(64))])):
+            call = both.alice.call("POST", "/v1/cosignatures", bytes(witness.verify_key) + body)
+            await assert_refused(call, InvalidInput, "cosignature|is not there")
+
+    with run_launched_server(options) as launched:
+        play(launched, work)
+
+
+def test_device_believes_what_its_witnesses_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until they have, nothing is delivered; what they signed survives a restart of the server."""
+    monkeypatch.setattr(device_module, "WITNESS_S_MAX", 0)
+    key = load_server_key(tmp_path / "server").public
+    owner = create_device(tmp_path / "device", "password", "", key)
+    with owner.vault, open_watch(tmp_path / "watch", "", key) as watch:
+        owner.demand_witnesses(Quorum((watch.key, b"o" * 32), 1))
+        options = Options(str(tmp_path / "server"), shards=2, epoch_s=0.005, witnesses=(watch.key.hex(),))
+
+        async def write(url: str) -> None:
+            async with connect(url, key, owner.identity) as connection:
+                await owner.perform(owner.client.register(0.0), connection)
+                draft = Draft(b"to myself", (owner.device_id,))
+                await owner.perform(owner.client.send((draft,), 0.0), connection)
+                await assert_refused(owner.read(connection), Unavailable, "`0` witnesses signed")
+                assert not owner.notebook.operations
+                assert await watch.look() > 0
+
+        async def read(url: str) -> None:
+            async with connect(url, key, owner.identity) as connection:
+                await owner.read(connection)
+                assert owner.notebook.operations
+                await watch.look()
+
+        for work in (write, read):
+            with run_launched_server(options) as launched:
+                watch.url = launched.url
+                asyncio.run(work(launched.url))
 
 
 @pytest.mark.slow

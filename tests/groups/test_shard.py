@@ -26,10 +26,12 @@ from proofcast.groups.io.recovery import (
     recover_shard,
 )
 from proofcast.groups.io.serverkey import ServerKey, load_server_key
+from proofcast.groups.link import encode_list
 from proofcast.groups.packet import InboxPacket, ReceiptPacket, parse_packet
 from proofcast.groups.proof import Kind
 from proofcast.groups.series import Envelope, Form, Message, Series, make_received_row, parse_series
 from proofcast.groups.server import CLAIMS_RATE, Shard
+from proofcast.groups.shard_close import encode_shard_closes
 
 KEY = ServerKey(SigningKey(b"s" * 32), b"x" * 32)
 DEVICES = [SigningKey(bytes([number]) * 32) for number in range(1, 8)]
@@ -74,7 +76,8 @@ class World:
         return self.parts[get_shard(device, self.shards)]
 
     def ask(self, kind: EntryKind, device: bytes, body: bytes) -> None:
-        self.waiting.append(self.find(device).accept(kind, device, body, NOW))
+        body = encode_list([body]) if kind == EntryKind.SERIES else body
+        self.waiting.append(self.find(device).accept(kind, device, body, NOW).entries)
 
     def register(self, *devices: SigningKey) -> None:
         for device in devices:
@@ -298,11 +301,12 @@ def test_kernel_equals_its_definition(seed: int, monkeypatch: pytest.MonkeyPatch
 
     def run() -> list[object]:
         world = play(World(), seed)
-        found: list[object] = [kernel.check_series(series.encode()) for series in iterate_series(world)]
+        found: list[object] = [kernel.check_batch(encode_list([series.encode()])) for series in iterate_series(world)]
         for epoch, body in enumerate(world.frames):
-            digests = kernel.compute_frame_digests(epoch, body)
-            found += [digests.leaves, list(digests.digests), digests.messages]
-            found += [kernel.collect_contents(epoch, body, digests.digests, number, 3) for number in range(3)]
+            frame = kernel.make_leaves(epoch, body, KEY.secret, world.attestor.ends)
+            root, paths = kernel.hang_leaves(KEY.public, epoch, frame.leaves)
+            closes = encode_shard_closes(bytes(184), frame.leaves, paths, frame.digests, 3)
+            found += [frame, root, list(paths), [kernel.make_packets(epoch, body, close) for close in closes]]
         return found
 
     natively = run()
@@ -324,9 +328,9 @@ def assert_same_judgement(data: bytes, seed: str) -> None:
         expected = parse_series(data).counter
     except InvalidInput:
         with pytest.raises(InvalidInput):
-            kernel.check_series(data)
+            kernel.check_batch(encode_list([data]))
     else:
-        assert kernel.check_series(data).counter == expected, seed
+        assert kernel.check_batch(encode_list([data])).counter == expected, seed
 
 
 def test_idle_client_gets_its_empty_leaf_on_demand(world: World) -> None:

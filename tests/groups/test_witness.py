@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from nacl.signing import SigningKey
 
-from proofcast.errors import InvalidInput, Misbehaviour
+from proofcast.errors import InvalidInput, Misbehaviour, Unavailable
 from proofcast.groups.attestation import GENESIS
 from proofcast.groups.proof import EMPTY_ROOT, Checkpoint, Lie, verify_proof
-from proofcast.groups.witness import Signed, Witness, verify_cosignatures
+from proofcast.groups.witness import Quorum, Signed, Witness
 
 SERVER = SigningKey(b"s" * 32)
 SERVER_KEY = bytes(SERVER.verify_key)
@@ -58,10 +58,13 @@ def test_too_few_cosignatures_are_refused() -> None:
     (signed,) = make_chain(1)
     witness = make_witness([])
     key, cosignature = bytes(witness.key.verify_key), witness.cosign(signed)
-    verify_cosignatures(signed[0], {key: cosignature}, quorum=1)
+    quorum = Quorum((key, b"o" * 32), 1)
+    quorum.verify(signed[0], {key: cosignature})
     for cosignatures in ({}, {key: bytes(64)}, {SERVER_KEY: signed[1]}):
-        with pytest.raises(InvalidInput, match="`0` witnesses"):
-            verify_cosignatures(signed[0], cosignatures, quorum=1)
+        with pytest.raises(Unavailable, match="`0` witnesses"):
+            quorum.verify(signed[0], cosignatures)
+    with pytest.raises(Unavailable, match="`1` witnesses"):
+        Quorum((key, b"o" * 32), 2).verify(signed[0], {key: cosignature})
 
 
 def test_last_checkpoint_may_be_asked_for_again() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from pathlib import Path
 
 import aiohttp
 import click
@@ -22,7 +23,7 @@ from proofcast.cli.output import emit, format_record, note
 from proofcast.errors import InvalidRequest, Reason
 from proofcast.groups.identity import compute_fingerprint, encode_address, parse_address
 from proofcast.groups.io.connection import get_server
-from proofcast.groups.io.device import Device, create_device
+from proofcast.groups.io.device import Device, create_device, follow
 from proofcast.groups.notebook import LINKED
 
 DEFAULT_SERVER = "http://127.0.0.1:8470"
@@ -40,9 +41,7 @@ def device() -> None:
 @click.pass_obj
 def new(settings: Settings, name: str, url: str, server_key: str | None) -> None:
     """Make a device and register it with its server; its file is encrypted with a password."""
-    if get_device_path(name).exists():
-        message = f"there is a device `{name}` already"
-        raise InvalidRequest(Reason.NOT_ALLOWED, message, hint="choose another name")
+    refuse_existing(name)
     key = parse_server_key(server_key) if server_key else asyncio.run(fetch_server_key(url))
     with create_device(get_device_path(name), read_password(is_new=True), url, key).vault:
         pass
@@ -51,6 +50,37 @@ def new(settings: Settings, name: str, url: str, server_key: str | None) -> None
     run_online(name, do_nothing)
     with use_device(name) as made:
         show_device(settings, name, made)
+
+
+@device.command(name="follow", params=[*DEVICE_OPTIONS])
+@click.argument("name", callback=parse_device_name)
+@click.argument("statement", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--server", "url", default=DEFAULT_SERVER, show_default=True, envvar="PROOFCAST_GROUP_SERVER")
+@click.pass_obj
+def follow_server(settings: Settings, device: str, name: str, statement: Path, url: str) -> None:
+    """Make NAME: the same address and contacts, at the server that STATEMENT names as the successor of its own."""
+    refuse_existing(name)
+    with use_device(device) as own:
+        data = read_statement(statement)
+        with follow(get_device_path(name), read_password(), url, own, data).vault:
+            pass
+    run_online(name, do_nothing)
+    with use_device(name) as made:
+        show_device(settings, name, made)
+
+
+def refuse_existing(name: str) -> None:
+    if get_device_path(name).exists():
+        message = f"there is a device `{name}` already"
+        raise InvalidRequest(Reason.NOT_ALLOWED, message, hint="choose another name")
+
+
+def read_statement(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        message = f"`{path}` cannot be read: {error.strerror}"
+        raise InvalidRequest(Reason.BAD_ARGUMENT, message, hint="name the file that `group retire` wrote") from None
 
 
 def parse_server_key(text: str) -> bytes:

@@ -10,7 +10,8 @@ from proofcast.cli.connection import Settings
 from proofcast.cli.device_session import DEVICE_OPTIONS, do_nothing, require_trust, run_online, use_device
 from proofcast.cli.group_demo import demo
 from proofcast.cli.group_proof import prove, recover, verify_proof
-from proofcast.cli.group_serve import serve
+from proofcast.cli.group_serve import retire, serve
+from proofcast.cli.group_witness import demand, witness
 from proofcast.cli.output import emit, format_record, format_table
 from proofcast.errors import InvalidRequest, Reason
 from proofcast.groups.conversation import (
@@ -34,8 +35,9 @@ def group() -> None:
     """Talk in groups whose order and content no server can change unnoticed."""
 
 
-for command in (demo, serve, prove, verify_proof, recover):
+for command in (demo, serve, retire, witness, prove, verify_proof, recover):
     group.add_command(command)
+group.add_command(demand, "witnesses")
 
 
 @dataclass(frozen=True, slots=True)

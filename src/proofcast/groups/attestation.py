@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from proofcast.errors import InvalidInput, Reason
 from proofcast.groups import proof
-from proofcast.groups.prefix_tree import PrefixTree
+from proofcast.groups.prefix_tree import PrefixTree, encode_path
 from proofcast.groups.proof import INDEX_BITS, Checkpoint, Kind, Leaf, Row
 from proofcast.groups.wire import WireReader
 
@@ -35,9 +35,7 @@ class Attestation:
     path: tuple[tuple[int, bytes], ...]
 
     def encode(self) -> bytes:
-        path = b"".join(bytes([bit]) + sibling for bit, sibling in self.path)
-        head = self.checkpoint.encode() + self.signature + self.leaf.encode()
-        return head + len(self.path).to_bytes(2, "big") + path
+        return self.checkpoint.encode() + self.signature + self.leaf.encode() + encode_path(self.path)
 
     def verify(self, server_key: bytes, leaf_id: LeafId, prev: int, rows: Sequence[tuple[int, bytes]]) -> None:
         """Raise `InvalidInput` unless all of it holds.

@@ -42,6 +42,8 @@ class EntryKind(IntEnum):
     """Take a one-time key of another device."""
     DEMAND = 5
     """Attest that nothing came."""
+    COSIGN = 6
+    """A witness's signatures under checkpoints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,8 @@ class Entry:
     body: bytes
 
 
-def encode_record(number: int, body: bytes | bytearray) -> bytes:
-    return RECORD_HEADER.pack(len(body), compute_checksum(number, body), number) + body
+def encode_record_header(number: int, body: bytes | bytearray) -> bytes:
+    return RECORD_HEADER.pack(len(body), compute_checksum(number, body), number)
 
 
 def compute_checksum(number: int, body: bytes | bytearray | memoryview) -> int:

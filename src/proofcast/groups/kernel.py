@@ -7,18 +7,26 @@ wording whichever way it was found, and a kernel that refuses what the definitio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from proofcast.groups.attestation import LeafId
-from proofcast.groups.epoch import collect_items, compute_frame_rows
-from proofcast.groups.proof import Kind, compute_rows_digest
-from proofcast.groups.series import parse_series
+from proofcast.groups import shard_close
+from proofcast.groups.attestation import compute_leaf_salt
+from proofcast.groups.epoch import compute_frame_rows
+from proofcast.groups.frame import Entry, EntryKind, encode_entry, parse_entries
+from proofcast.groups.link import parse_list
+from proofcast.groups.prefix_tree import PrefixTree, encode_path
+from proofcast.groups.proof import INDEX_BITS, LEAF, Leaf, compute_leaf_hash, compute_rows_digest
+from proofcast.groups.series import scan_series
+from proofcast.groups.shard_close import KINDS, FilledPacket
+from proofcast.groups.wire import refuse
 
 # Only mypy minds: it runs where the kernel is not built, too.
 try:
     from proofcast_native import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
-        check_series as check_natively,
+        check_batch as check_natively,
     )
-    from proofcast_native import collect_contents as collect_natively
-    from proofcast_native import compute_leaf_digests as compute_natively
+    from proofcast_native import hang_leaves as hang_natively
+    from proofcast_native import list_requests as list_natively
+    from proofcast_native import make_leaves as make_leaves_natively
+    from proofcast_native import make_packets as make_packets_natively
 
     IS_NATIVE = True
 except ImportError:
@@ -26,63 +34,92 @@ except ImportError:
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesFacts:
-    """What the server must know of a series to accept it."""
+class Batch:
+    """What the server must know of series that a device sends at once."""
 
     sender: bytes
     counter: int
+    """Of the first; the others follow it without gaps."""
+    count: int
     messages: int
+    last_bytes: int
+    """Length of the last series."""
     recipients: Sequence[bytes]
     """Of all messages, each once."""
+    entries: bytes
+    """For the log."""
+
+    @property
+    def last_counter(self) -> int:
+        return self.counter + self.count - 1
 
 
 @dataclass(frozen=True, slots=True)
-class FrameDigests:
+class FrameLeaves:
     """What is signed about a frame."""
 
-    leaves: Sequence[tuple[LeafId, bytes]]
-    """With the digests of their rows, in the order in which their clients first occur."""
-    digests: Sequence[bytes]
+    leaves: bytes
+    """Encoded, in the order in which their clients first occur."""
+    digests: bytes
     """Of the frame's series, in order."""
     messages: int
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What one client's packet of one kind holds."""
-
-    leaf_id: LeafId
-    count: int
-    items: bytes
-
-
-def check_series(data: bytes) -> SeriesFacts:
+def check_batch(data: bytes) -> Batch:
+    """Of a list of series; refused unless each is well formed and they follow one another."""
     facts = check_natively(data) if IS_NATIVE else None
     if facts is not None:
-        return SeriesFacts(*facts)
-    series = parse_series(data)
-    assert not IS_NATIVE, f"the kernel refuses the series {data.hex()}"
-    recipients = sorted({one for message in series.messages for one in message.recipients})
-    return SeriesFacts(series.sender, series.counter, len(series.messages), recipients)
+        sender, (counter, count, messages, last_bytes), recipients, entries = facts
+        return Batch(sender, counter, count, messages, last_bytes, recipients, entries)
+    batch = define_batch(parse_list(data))
+    assert not IS_NATIVE, f"the kernel refuses the batch {data.hex()}"
+    return batch
 
 
-def compute_frame_digests(epoch: int, body: bytes) -> FrameDigests:
+def define_batch(items: list[bytes]) -> Batch:
+    batch = [scan_series(item) for item in items]
+    first, messages = batch[0], [message for series in batch for message in series.messages]
+    expected = [(first.sender, first.counter + at) for at in range(len(batch))]
+    if [(series.sender, series.counter) for series in batch] != expected:
+        raise refuse("the series of a batch are of several senders, or their counters do not follow one another")
+    recipients = sorted({recipient for message in messages for recipient in message.recipients})
+    entries = b"".join([encode_entry(EntryKind.SERIES, first.sender, item) for item in items])
+    return Batch(first.sender, first.counter, len(batch), len(messages), len(items[-1]), recipients, entries)
+
+
+def list_requests(body: bytes) -> list[Entry]:
+    """The entries of a frame that are no series."""
     if IS_NATIVE:
-        leaves, digests, messages = compute_natively(epoch, body)
-        return FrameDigests([((KINDS[kind], client), digest) for kind, client, digest in leaves], digests, messages)
-    frame = compute_frame_rows(epoch, body)
-    named = [(leaf_id, compute_rows_digest(rows)) for leaf_id, rows in frame.rows.items()]
-    return FrameDigests(named, frame.digests, frame.message_count)
+        return [Entry(EntryKind(kind), client, entry) for kind, client, entry in list_natively(body)]
+    return list(parse_entries(body, skip=EntryKind.SERIES))
 
 
-def collect_contents(epoch: int, body: bytes, digests: Sequence[bytes], shard: int, shards: int) -> list[Contents]:
-    """What the packets of one shard's clients hold."""
+def make_leaves(epoch: int, body: bytes, secret: bytes, ends: dict[bytes, int]) -> FrameLeaves:
+    """`ends` says where the last leaf of each kind and client, in one byte string, ended."""
     if IS_NATIVE:
-        found = collect_natively(epoch, body, digests, shard, shards)
-        return [Contents((KINDS[kind], client), count, items) for kind, client, count, items in found]
-    items = collect_items(epoch, body, digests, shard, shards)
-    return [Contents(leaf_id, len(own), b"".join(own)) for leaf_id, own in items.items()]
+        return FrameLeaves(*make_leaves_natively(epoch, body, secret, ends))
+    frame, parts = compute_frame_rows(epoch, body), []
+    for (kind, client), rows in frame.rows.items():
+        end, salt = ends.get(bytes([kind]) + client, 0), compute_leaf_salt(secret, epoch, (kind, client))
+        parts.append(LEAF.pack(kind, client, end, epoch + 1 << INDEX_BITS, compute_rows_digest(rows), salt))
+    return FrameLeaves(b"".join(parts), b"".join(frame.digests), frame.message_count)
 
 
-KINDS = tuple(Kind)
-"""By number; a look-up is cheaper than making the enum's member."""
+def hang_leaves(server_key: bytes, epoch: int, leaves: bytes) -> tuple[bytes, Sequence[bytes]]:
+    """The root of the tree of encoded leaves, and the encoded path of each."""
+    if IS_NATIVE:
+        root, paths = hang_natively(server_key, epoch, leaves)
+        return root, paths
+    encoded = [leaves[at : at + LEAF.size] for at in range(0, len(leaves), LEAF.size)]
+    positions = [Leaf(*LEAF.unpack(leaf)).compute_position() for leaf in encoded]
+    hashes = [compute_leaf_hash(leaf, server_key, epoch) for leaf in encoded]
+    tree = PrefixTree(dict(zip(positions, hashes, strict=True)))
+    return tree.root, [encode_path(tree.get_path(position)) for position in positions]
+
+
+def make_packets(epoch: int, body: bytes, close: bytes) -> list[FilledPacket]:
+    """What a shard's clients get of a signed epoch."""
+    if not IS_NATIVE:
+        return shard_close.make_packets(epoch, body, close)
+    found = make_packets_natively(epoch, body, close)
+    return [(KINDS[kind], client, packet, counter) for kind, client, packet, counter in found]

@@ -51,3 +51,8 @@ def split_at_bit(positions: list[int], bit: int) -> tuple[list[int], list[int]]:
         else:
             low = middle + 1
     return positions[:low], positions[low:]
+
+
+def encode_path(path: Path) -> bytes:
+    """depth u16 | depth x (bit u8 | sibling 32)"""
+    return len(path).to_bytes(2, "big") + b"".join([bytes([bit]) + sibling for bit, sibling in path])

@@ -105,11 +105,14 @@ class Leaf:
         return LEAF.pack(self.kind, self.client, self.prev, self.next, self.rows_digest, self.salt)
 
     def compute_hash(self, checkpoint: Checkpoint) -> bytes:
-        bound = checkpoint.server_key + checkpoint.epoch.to_bytes(8, "big")
-        return sha256(b"\x00pcg1/lef" + bound + self.encode()).digest()
+        return compute_leaf_hash(self.encode(), checkpoint.server_key, checkpoint.epoch)
 
     def compute_position(self) -> int:
         return int.from_bytes(sha256(b"pcg1/pos" + bytes([self.kind]) + self.client).digest(), "big")
+
+
+def compute_leaf_hash(leaf: bytes, server_key: bytes, epoch: int) -> bytes:
+    return sha256(b"\x00pcg1/lef" + server_key + epoch.to_bytes(8, "big") + leaf).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,15 @@ order, the sender too. The counter grows by one with every series of a device an
 series have one digest.
 """
 
+import struct
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from hashlib import sha256
-from itertools import pairwise
+from struct import Struct
 
 from proofcast.groups.proof import ABSENT, Row, compute_name
-from proofcast.groups.wire import WireReader, refuse
+from proofcast.groups.wire import refuse
 
 VERSION = 1
 RECIPIENTS_MAX = 1_024
@@ -26,6 +27,12 @@ COMMON_BYTES_MAX = 1 << 20
 CIPHERTEXT_BYTES_MAX = 1_024
 """A per-recipient ciphertext has 127 bytes, 232 on first contact."""
 SALT_BYTES = 16
+ID_BYTES = 32
+SERIES_HEAD = Struct(">B32sQH")
+LENGTH = Struct(">I")
+SIZE = Struct(">H")
+ENVELOPE = Struct(">32sBH")
+FORM_AND_LENGTH_BYTES = 3
 
 
 class Form(IntEnum):
@@ -36,6 +43,9 @@ class Form(IntEnum):
     NORMAL = 1
     SELF = 2
     """For the sender itself, under a key of its own."""
+
+
+FORM_MAX = max(Form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,43 +159,89 @@ def compute_blind(salt: bytes, client: bytes) -> bytes:
     return sha256(b"pcg1/bln" + salt + client).digest()
 
 
+@dataclass(slots=True)
+class ScannedMessage:
+    """Where the parts of a message are, inside the bytes of its series."""
+
+    opening: bytes
+    """length | common ciphertext | size, as they stand there."""
+    common: bytes
+    recipients: list[bytes]
+    envelopes: list[bytes]
+    """form | length | ciphertext of each recipient."""
+
+
+@dataclass(slots=True)
+class ScannedSeries:
+    sender: bytes
+    counter: int
+    messages: list[ScannedMessage]
+
+
+def scan_series(data: bytes) -> ScannedSeries:
+    """Cut a series into its parts, strictly; for whoever needs no objects and has no time."""
+    try:
+        version, sender, counter, count = SERIES_HEAD.unpack_from(data)
+        if version != VERSION:
+            raise refuse(f"the series has version `{version}` where `{VERSION}` is spoken")
+        if not 0 < count <= MESSAGES_MAX:
+            raise refuse(f"the series has `{count}` messages where 1 to `{MESSAGES_MAX}` are allowed")
+        messages, at = [], SERIES_HEAD.size
+        for _ in range(count):
+            message, at = scan_message(data, at, sender)
+            messages.append(message)
+    except struct.error:
+        raise refuse(f"the series ends after `{len(data)}` bytes, inside a field") from None
+    if at != len(data):
+        raise refuse(f"the series has `{len(data)}` bytes where `{at}` are announced")
+    return ScannedSeries(sender, counter, messages)
+
+
+def scan_message(data: bytes, at: int, sender: bytes) -> tuple[ScannedMessage, int]:
+    """A message and where it ends."""
+    begin = at
+    (length,) = LENGTH.unpack_from(data, at)
+    if not SALT_BYTES < length <= COMMON_BYTES_MAX:
+        raise refuse(f"the series has a common ciphertext of `{length}` bytes: no room for its salt, or too long")
+    at += LENGTH.size + length
+    (size,) = SIZE.unpack_from(data, at)
+    if size > RECIPIENTS_MAX:
+        raise refuse(f"the series announces `{size}` recipients where at most `{RECIPIENTS_MAX}` are allowed")
+    common, at = data[begin + LENGTH.size : at], at + SIZE.size
+    opening, recipients, envelopes = data[begin:at], [], []
+    for _ in range(size):
+        recipient, form, length = ENVELOPE.unpack_from(data, at)
+        if form > FORM_MAX or length > CIPHERTEXT_BYTES_MAX:
+            raise refuse(f"the series has a ciphertext of form `{form}` and `{length}` bytes: not allowed")
+        begin, at = at + ID_BYTES, at + ENVELOPE.size + length
+        recipients.append(recipient)
+        envelopes.append(data[begin:at])
+    verify_recipients(recipients, sender)
+    return ScannedMessage(opening, common, recipients, envelopes), at
+
+
+def verify_recipients(recipients: list[bytes], sender: bytes) -> None:
+    if recipients != sorted(set(recipients)):
+        raise refuse("the recipients of a message are not sorted and unique")
+    if sender not in recipients:
+        raise refuse(f"the recipients of a message do not include its sender `{sender.hex()}`")
+
+
 def parse_series(data: bytes) -> Series:
-    reader = WireReader(data, "the series")
-    version = reader.number(1)
-    if version != VERSION:
-        raise refuse(f"the series has version `{version}` where `{VERSION}` is spoken")
-    sender, counter = reader.take(32), reader.number(8)
-    count = reader.count(2, MESSAGES_MAX)
-    messages = tuple(parse_message(reader, sender) for _ in range(count))
-    reader.finish()
-    if not messages:
-        raise refuse("the series has no messages")
-    return Series(sender, counter, messages)
+    scanned = scan_series(data)
+    messages = tuple(make_message(one, scanned.sender) for one in scanned.messages)
+    return Series(scanned.sender, scanned.counter, messages)
 
 
-def parse_message(reader: WireReader, sender: bytes) -> Message:
-    common = reader.take(reader.count(4, COMMON_BYTES_MAX))
-    if len(common) <= SALT_BYTES:
-        raise refuse(f"a common ciphertext of `{len(common)}` bytes has no room for its salt")
-    envelopes = tuple(parse_envelope(reader) for _ in range(reader.count(2, RECIPIENTS_MAX)))
-    verify_recipients([one.recipient for one in envelopes], sender)
-    return Message(sender, common, envelopes)
-
-
-def parse_envelope(reader: WireReader) -> Envelope:
-    recipient = reader.take(32)
-    form = parse_form(reader.number(1))
-    return Envelope(recipient, form, reader.take(reader.count(2, CIPHERTEXT_BYTES_MAX)))
+def make_message(scanned: ScannedMessage, sender: bytes) -> Message:
+    pairs = zip(scanned.recipients, scanned.envelopes, strict=True)
+    envelopes = tuple(
+        Envelope(recipient, Form(sealed[0]), sealed[FORM_AND_LENGTH_BYTES:]) for recipient, sealed in pairs
+    )
+    return Message(sender, scanned.common, envelopes)
 
 
 def parse_form(number: int) -> Form:
     if number not in set(Form):
         raise refuse(f"a ciphertext has the unknown form `{number}`")
     return Form(number)
-
-
-def verify_recipients(recipients: list[bytes], sender: bytes) -> None:
-    if any(later <= earlier for earlier, later in pairwise(recipients)):
-        raise refuse("the recipients of a message are not sorted and unique")
-    if sender not in recipients:
-        raise refuse(f"the recipients of a message do not include its sender `{sender.hex()}`")

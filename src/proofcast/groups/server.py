@@ -15,24 +15,28 @@ from struct import Struct
 
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.groups.admission import Limiter, Rate
-from proofcast.groups.attestor import CloseRecord, ShardClose
-from proofcast.groups.epoch import RECEIPT, get_shard
-from proofcast.groups.frame import Entry, EntryKind, encode_entry, iterate_places, parse_entries
+from proofcast.groups.attestor import CloseRecord
+from proofcast.groups.epoch import get_shard
+from proofcast.groups.frame import Entry, EntryKind, encode_entry, iterate_places
 from proofcast.groups.identity import BUNDLE_BYTES, parse_bundle
 from proofcast.groups.inbox import ONE_TIME_KEYS_MAX, Directory, Inbox, Packet, split_bundles
-from proofcast.groups.kernel import Contents, check_series, collect_contents
+from proofcast.groups.kernel import check_batch, list_requests, make_packets
+from proofcast.groups.notice import Notice
 from proofcast.groups.proof import INDEX_BITS, Kind
-from proofcast.groups.series import VERSION
+from proofcast.groups.shard_close import SIGNED_BYTES
 from proofcast.groups.wire import refuse
 
 SEQUENCE = Struct(">Q")
-COUNT = Struct(">I")
+LENGTH_BYTES = 4
+"""Of a list's item."""
 COUNTER_AT = 33
 """Of a series: after version and sender."""
 BYTES_RATE = Rate(per_s=64 << 20, burst=256 << 20)
 """What one device may send: a hundred times what a person does, a fraction of what the disk takes."""
 DEVICES_MAX = 1_000_000
 """Registering is free, memory is not: about ten gigabytes with full shelves."""
+OPEN_KINDS = frozenset({EntryKind.KEYS, EntryKind.COSIGN})
+"""For those who are not registered, too."""
 CLAIMS_RATE = Rate(per_s=10, burst=1_000)
 """One-time keys a device may take, lest one empties another's shelf: a large group at once, then few."""
 
@@ -64,10 +68,11 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
-    kind: Kind
-    client: bytes
-    packet: Packet
+class Accepted:
+    """What goes into the log for a request."""
+
+    entries: bytes
+    messages: int = 0
 
 
 @dataclass(slots=True)
@@ -82,6 +87,7 @@ class Shard:
     """Devices, of any shard, whose inbox takes no more."""
     full_changes: list[tuple[bytes, bool]] = field(default_factory=list)
     """Of our own devices, for the driver to tell the other shards."""
+    notice: Notice = field(default_factory=Notice)
     bytes_limit: Limiter = field(default_factory=lambda: Limiter(BYTES_RATE, "bytes"))
     claims_limit: Limiter = field(default_factory=lambda: Limiter(CLAIMS_RATE, "one-time keys"))
 
@@ -102,34 +108,38 @@ class Shard:
 
     # --- accept
 
-    def accept(self, kind: EntryKind, device: bytes, body: bytes, now: float) -> bytes:
-        """The entry of a request, or a refusal; `device` has proved who it is."""
+    def accept(self, kind: EntryKind, device: bytes, body: bytes, now: float) -> Accepted:
+        """What a request adds to the log, or a refusal; `device` has proved who it is."""
         if not self.is_ours(device):
             raise refuse_shard(device, get_shard(device, self.shards))
-        if kind != EntryKind.KEYS and device not in self.directory:
+        if kind not in OPEN_KINDS and device not in self.directory:
             message = f"the device `{device.hex()}` is not registered"
             raise InvalidRequest(Reason.NOT_ALLOWED, message, hint="publish its one-time keys first")
         self.bytes_limit.take(device, len(body), now)
+        if kind == EntryKind.SERIES:
+            return self.accept_series(device, body)
         ACCEPT[kind](self, device, body, now)
-        return encode_entry(kind, device, body)
+        return Accepted(encode_entry(kind, device, body))
 
-    def accept_series(self, device: bytes, body: bytes, now: float) -> None:
-        series, client = check_series(body), self.get_client(device)
-        if series.sender != device:
-            message = f"the series names the sender `{series.sender.hex()}`, its device is `{device.hex()}`"
+    def accept_series(self, device: bytes, body: bytes) -> Accepted:
+        """All series of a list, or none."""
+        batch, client = check_batch(body), self.get_client(device)
+        if batch.sender != device:
+            message = f"the series names the sender `{batch.sender.hex()}`, its device is `{device.hex()}`"
             raise InvalidRequest(Reason.NOT_ALLOWED, message, hint="send with the device's own login")
-        if series.counter != client.accepted + 1:
-            message = f"the series has counter `{series.counter}` where `{client.accepted + 1}` is next"
+        if batch.counter != client.accepted + 1:
+            message = f"the series has counter `{batch.counter}` where `{client.accepted + 1}` is next"
             hint = "read the inbox first; a device restored from a backup begins a new generation"
             raise InvalidRequest(
-                Reason.STALE_SEQUENCE, message, hint=hint, have=series.counter, need=client.accepted + 1
+                Reason.STALE_SEQUENCE, message, hint=hint, have=batch.counter, need=client.accepted + 1
             )
-        self.verify_recipients(series.recipients)
-        client.accepted, client.last_series = series.counter, body
+        self.verify_recipients(batch.recipients)
+        client.accepted, client.last_series = batch.last_counter, body[-batch.last_bytes :]
+        return Accepted(batch.entries, batch.messages)
 
     def is_repeated(self, device: bytes, body: bytes) -> bool:
-        """Whether these are the very bytes of the device's last series, whose receipt it may have missed."""
-        return self.get_client(device).last_series == body
+        """Whether a list is the very bytes of the device's last series, whose receipt it may have missed."""
+        return body[LENGTH_BYTES:] == self.get_client(device).last_series
 
     def verify_recipients(self, recipients: Sequence[bytes]) -> None:
         for recipient in recipients:
@@ -162,6 +172,9 @@ class Shard:
         if len(body) != SEQUENCE.size:
             raise refuse(f"`{len(body)}` bytes are no sequence")
 
+    def accept_cosignatures(self, witness: bytes, body: bytes, now: float) -> None:
+        self.notice.verify(witness, body)
+
     def accept_demand(self, device: bytes, body: bytes, now: float) -> None:
         if body:
             raise refuse(f"a demand has `{len(body)}` bytes where none are due")
@@ -171,7 +184,7 @@ class Shard:
     def apply_frame(self, epoch: int, body: bytes) -> list[Answer]:
         """Take what a durable frame holds; its messages wait for the epoch to be signed."""
         self.frames[epoch] = body
-        answers = [self.apply_entry(epoch, entry) for entry in parse_entries(body, skip=EntryKind.SERIES)]
+        answers = [self.apply_entry(epoch, entry) for entry in list_requests(body)]
         return [answer for answer in answers if self.is_ours(answer.entry.client)]
 
     def replay_frame(self, epoch: int, body: bytes) -> None:
@@ -194,36 +207,38 @@ class Shard:
             body = self.directory.claim(entry.body)
         elif entry.kind == EntryKind.DELETE and self.is_ours(entry.client):
             self.apply_delete(epoch, entry)
+        elif entry.kind == EntryKind.COSIGN:
+            self.notice.apply(entry.client, entry.body)
         return Answer(entry, body)
 
     def apply_delete(self, epoch: int, entry: Entry) -> None:
         """Up to the frames before this one: nobody deletes what is still to come."""
         (before,) = SEQUENCE.unpack(entry.body)
-        self.get_client(entry.client).inbox.delete(min(before, epoch << INDEX_BITS))
-        self.update_full(entry.client)
+        client = self.get_client(entry.client)
+        client.inbox.delete(min(before, epoch << INDEX_BITS))
+        self.update_full(entry.client, client)
 
-    def apply_close(self, epoch: int, close: ShardClose) -> list[Delivered]:
-        """Put the packets of a signed epoch into the inboxes."""
+    def apply_close(self, epoch: int, close: bytes) -> list[tuple[Kind, bytes]]:
+        """Put the packets of a signed epoch into the inboxes; kind and device of each."""
         body, end = self.frames.pop(epoch), epoch + 1 << INDEX_BITS
-        contents = {one.leaf_id: one for one in collect_contents(epoch, body, close.digests, self.number, self.shards)}
+        self.notice.add(epoch, close[:SIGNED_BYTES])
         delivered = []
-        for (kind, device), attestation in close.attestations:
-            packet = Packet(end, encode_packet(kind, attestation, contents.get((kind, device))))
+        for kind, device, data, counter in make_packets(epoch, body, close):
             client = self.get_client(device)
-            client.inbox.add(packet)
-            if kind is Kind.SENT:
-                client.attested = max(client.attested, get_last_counter(contents.get((kind, device))))
-            self.update_full(device)
-            delivered.append(Delivered(kind, device, packet))
+            client.inbox.add(Packet(end, data))
+            client.attested = max(client.attested, counter)
+            self.update_full(device, client)
+            delivered.append((kind, device))
         return delivered
 
     def is_needed(self, record: CloseRecord) -> bool:
         """Whether an epoch, met again in the log, has packets that somebody has not deleted."""
-        ours = (leaf for leaf in record.leaves if self.is_ours(leaf.client))
-        return any(self.get_client(leaf.client).inbox.deleted < leaf.next for leaf in ours)
+        end = record.checkpoint.epoch + 1 << INDEX_BITS
+        ours = (name[1:] for name in record.get_names() if self.is_ours(name[1:]))
+        return any(self.get_client(device).inbox.deleted < end for device in ours)
 
-    def update_full(self, device: bytes) -> None:
-        is_full = self.get_client(device).inbox.is_full
+    def update_full(self, device: bytes, client: Client) -> None:
+        is_full = client.inbox.is_full
         if is_full != (device in self.full):
             self.note_full(device, is_full)
             self.full_changes.append((device, is_full))
@@ -233,22 +248,12 @@ class Shard:
 
 
 ACCEPT: dict[EntryKind, Callable[[Shard, bytes, bytes, float], None]] = {
-    EntryKind.SERIES: Shard.accept_series,
     EntryKind.DELETE: Shard.accept_delete,
     EntryKind.KEYS: Shard.accept_keys,
     EntryKind.CLAIM: Shard.accept_claim,
     EntryKind.DEMAND: Shard.accept_demand,
+    EntryKind.COSIGN: Shard.accept_cosignatures,
 }
-
-
-def encode_packet(kind: Kind, attestation: bytes, contents: Contents | None) -> bytes:
-    count, items = (contents.count, contents.items) if contents else (0, b"")
-    return b"".join([bytes([VERSION, kind]), attestation, COUNT.pack(count), items])
-
-
-def get_last_counter(receipts: Contents | None) -> int:
-    """Of the series in a receipt packet; 0 where there are none."""
-    return RECEIPT.unpack(receipts.items[-RECEIPT.size :])[0] if receipts else 0
 
 
 def refuse_shard(device: bytes, shard: int) -> InvalidRequest:

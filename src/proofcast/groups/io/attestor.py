@@ -2,20 +2,18 @@
 
 from pathlib import Path
 
-from proofcast.groups.attestation import LeafId
-from proofcast.groups.attestor import ShardClose
-from proofcast.groups.epoch import get_shard
 from proofcast.groups.io.log import SegmentLog
-from proofcast.groups.io.processes import EPOCH, Assignment, Link, LinkKind, open_link, run_child
+from proofcast.groups.io.processes import Assignment, Link, LinkKind, Options, open_link, run_child
 from proofcast.groups.io.recovery import CLOSES, close_durably, recover_attestor, sign_checkpoint
 from proofcast.groups.io.serverkey import load_server_key
 from proofcast.groups.link import Message
 
 
 class AttestorProcess:
-    def __init__(self, folder: Path, last: int) -> None:
+    def __init__(self, options: Options, last: int) -> None:
+        folder = Path(options.folder)
         self.key = load_server_key(folder)
-        self.closes = SegmentLog(folder / CLOSES)
+        self.closes = SegmentLog(folder / CLOSES, segment_bytes_max=options.segment_bytes_max)
         self.attestor = recover_attestor(folder, self.key, self.closes, last)
         self.shards: list[Link] = []
         self.sequencer: Link
@@ -23,15 +21,11 @@ class AttestorProcess:
     def receive(self, message: Message) -> None:
         """Close, sign and hand out the epoch of a frame."""
         assert message.kind == LinkKind.FRAME, message.kind
-        (epoch,) = EPOCH.unpack_from(message.body)
-        record = close_durably(self.attestor, self.closes, epoch, message.body[EPOCH.size :])
+        record = close_durably(self.attestor, self.closes, message.number, message.body)
         signature = sign_checkpoint(self.key.signing, record)
-        parts: list[list[tuple[LeafId, bytes]]] = [[] for _ in self.shards]
-        for leaf_id, attestation in record.make_attestations(signature, lambda client: True):
-            parts[get_shard(leaf_id[1], len(self.shards))].append((leaf_id, attestation))
-        for link, part in zip(self.shards, parts, strict=True):
-            link.send(LinkKind.CLOSED, EPOCH.pack(epoch), ShardClose(part, record.digests).encode())
-        self.sequencer.send(LinkKind.ATTESTED, EPOCH.pack(epoch))
+        for link, close in zip(self.shards, record.make_shard_closes(signature, len(self.shards)), strict=True):
+            link.send(LinkKind.CLOSED, message.number, close)
+        self.sequencer.send(LinkKind.ATTESTED, message.number)
 
 
 def refuse_message(message: Message) -> None:
@@ -39,7 +33,7 @@ def refuse_message(message: Message) -> None:
 
 
 async def run(assignment: Assignment) -> None:
-    process = AttestorProcess(Path(assignment.options.folder), assignment.facts["last"])
+    process = AttestorProcess(assignment.options, assignment.facts["last"])
     for number in range(assignment.options.shards):
         process.shards.append(await open_link(assignment.links[f"shard{number}"], refuse_message))
     process.sequencer = await open_link(assignment.links["sequencer"], process.receive)

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from struct import Struct
 from typing import Any
 
 import aiohttp
@@ -19,6 +20,8 @@ ANSWER_S_MAX = 30
 """An epoch takes a fraction of a second; a server that is silent for this long is not there."""
 JSON_BYTES_MAX = 8_192
 """The addresses of 64 shards."""
+WITNESSED = Struct(">32s64s")
+"""Witness and signature."""
 STATUS_CLASSES: dict[int, type[ProofcastError]] = {422: InvalidInput, 503: Unavailable}
 
 
@@ -61,6 +64,13 @@ class Connection:
 
     async def demand(self) -> None:
         await self.call("POST", "/v1/demand")
+
+    async def get_cosignatures(self, epoch: int) -> dict[bytes, bytes]:
+        """By witness, unchecked."""
+        answer = await self.call("GET", f"/v1/cosignatures?epoch={epoch}")
+        if len(answer) % WITNESSED.size:
+            raise refuse_answer(self.url)
+        return dict(WITNESSED.iter_unpack(answer))
 
 
 async def call(

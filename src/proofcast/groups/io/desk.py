@@ -6,19 +6,16 @@ from collections import deque
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from proofcast.groups.attestor import COUNT, parse_shard_close
 from proofcast.groups.frame import EntryKind
 from proofcast.groups.inbox import Packet
-from proofcast.groups.io.processes import EPOCH, PORT_BYTES, Link, LinkKind, Options
+from proofcast.groups.io.processes import PORT_BYTES, Link, LinkKind, Options
 from proofcast.groups.io.reception import Arrivals, DeviceFacts
 from proofcast.groups.io.recovery import recover_shard
 from proofcast.groups.io.serverkey import load_server_key
 from proofcast.groups.link import Message
+from proofcast.groups.notice import Notice
 from proofcast.groups.proof import Kind
-from proofcast.groups.server import Answer
-
-COUNT_AT = 41
-"""Of a series: after version, sender and counter."""
+from proofcast.groups.server import Accepted, Answer
 
 
 class Desk:
@@ -26,6 +23,7 @@ class Desk:
         self.options = options
         self.key = load_server_key(Path(options.folder))
         self.shard = recover_shard(Path(options.folder), self.key, number, options.shards, last)
+        self.shard.notice.witnesses = frozenset(map(bytes.fromhex, options.witnesses))
         self.ports: list[int] = []
         self.sequencer: Link
         self.outgoing: list[bytes] = []
@@ -52,55 +50,58 @@ class Desk:
         inbox = client.inbox
         return DeviceFacts(device in directory, *counters, directory.count(device), inbox.size_bytes, inbox.deleted)
 
+    @property
+    def notice(self) -> Notice:
+        return self.shard.notice
+
     def read(self, device: bytes, after: int) -> list[Packet]:
         return self.shard.look_up(device).inbox.read(after)
 
     async def ask(self, kind: EntryKind, device: bytes, body: bytes) -> bytes | None:
         """Have one request put into the log, and answer when it is durable."""
-        self.send_entry(self.shard.accept(kind, device, body, time.time()))
+        self.send_entries(self.shard.accept(kind, device, body, time.time()))
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.asked.append(answer)
         return (await answer).body
 
-    def send_series(self, device: bytes, batch: list[bytes]) -> asyncio.Future[int]:
-        """Have series ordered; the future is done when the last of them is attested."""
-        loop = asyncio.get_running_loop()
-        repeated = len(batch) == 1 and self.shard.is_repeated(device, batch[0])
-        for series in () if repeated else batch:
-            self.send_entry(self.shard.accept(EntryKind.SERIES, device, series, time.time()))
-            self.outgoing_messages += count_messages(series)
-        counter, receipt = self.shard.get_client(device).accepted, loop.create_future()
-        self.sent.setdefault(device, deque()).append((counter, receipt))
-        if repeated and self.shard.get_client(device).attested >= counter:
-            self.resolve(device, counter)
+    def send_series(self, device: bytes, batch: bytes) -> asyncio.Future[int]:
+        """Have a list of series ordered; the future is done when the last of them is attested."""
+        is_repeated = self.shard.is_repeated(device, batch)
+        if not is_repeated:
+            self.send_entries(self.shard.accept(EntryKind.SERIES, device, batch, time.time()))
+        client = self.shard.get_client(device)
+        receipt: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.sent.setdefault(device, deque()).append((client.accepted, receipt))
+        if is_repeated and client.attested >= client.accepted:
+            self.resolve(device, client.accepted)
         return receipt
 
-    def send_entry(self, entry: bytes) -> None:
+    def send_entries(self, accepted: Accepted) -> None:
         if not self.outgoing:
             asyncio.get_running_loop().call_soon(self.flush)
-        self.outgoing.append(entry)
+        self.outgoing.append(accepted.entries)
+        self.outgoing_messages += accepted.messages
 
     def flush(self) -> None:
         """What came in during one turn of the loop goes out as one message."""
-        self.sequencer.send(LinkKind.ENTRIES, COUNT.pack(self.outgoing_messages), b"".join(self.outgoing))
+        self.sequencer.send(LinkKind.ENTRIES, self.outgoing_messages, b"".join(self.outgoing))
         self.outgoing, self.outgoing_messages = [], 0
 
     # --- the log
 
     def receive(self, message: Message) -> None:
+        epoch = message.number
         if message.kind == LinkKind.FRAME:
-            (epoch,) = EPOCH.unpack_from(message.body)
-            self.answer(epoch, self.shard.apply_frame(epoch, message.body[EPOCH.size :]))
+            self.answer(epoch, self.shard.apply_frame(epoch, message.body))
             if epoch in self.early:
                 self.deliver(epoch, self.early.pop(epoch))
         elif message.kind == LinkKind.CLOSED:
-            (epoch,) = EPOCH.unpack_from(message.body)
             if epoch in self.shard.frames:
-                self.deliver(epoch, message.body[EPOCH.size :])
+                self.deliver(epoch, message.body)
             else:
-                self.early[epoch] = message.body[EPOCH.size :]
+                self.early[epoch] = message.body
         elif message.kind == LinkKind.FULL:
-            self.shard.note_full(message.body[1:], message.body[0] == 1)
+            self.shard.note_full(message.body, bool(message.number))
         elif message.kind == LinkKind.READY:
             starts = range(0, len(message.body), PORT_BYTES)
             self.ports = [int.from_bytes(message.body[at : at + PORT_BYTES], "big") for at in starts]
@@ -121,10 +122,10 @@ class Desk:
         for future, answer in self.demands.pop(epoch, []):
             if not future.done():
                 future.set_result(answer)
-        for delivered in self.shard.apply_close(epoch, parse_shard_close(close)):
-            self.arrivals.wake(delivered.client)
-            if delivered.kind == Kind.SENT:
-                self.resolve(delivered.client, self.shard.get_client(delivered.client).attested)
+        for kind, device in self.shard.apply_close(epoch, close):
+            self.arrivals.wake(device)
+            if kind is Kind.SENT:
+                self.resolve(device, self.shard.get_client(device).attested)
 
     def listen(self, device: bytes) -> AbstractContextManager[asyncio.Event]:
         return self.arrivals.listen(device)
@@ -139,10 +140,5 @@ class Desk:
 
     def announce_full(self) -> None:
         for device, is_full in self.shard.full_changes:
-            self.sequencer.send(LinkKind.FULL, bytes([is_full]), device)
+            self.sequencer.send(LinkKind.FULL, is_full, device)
         self.shard.full_changes.clear()
-
-
-def count_messages(series: bytes) -> int:
-    """Of a series that was parsed strictly just before."""
-    return int.from_bytes(series[COUNT_AT : COUNT_AT + 2], "big")

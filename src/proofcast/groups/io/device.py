@@ -4,14 +4,16 @@ What the core wants stored, and what the delivered operations mean for the devic
 before anything leaves. Then the rest is done in order; the server's answers go back into the core.
 """
 
+import asyncio
 import os
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from nacl.signing import SigningKey
 
-from proofcast.errors import InvalidRequest, Reason
+from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.groups import outputs
 from proofcast.groups.client import Client, Recovery
 from proofcast.groups.conversation import Operation, encode_operation
@@ -19,12 +21,19 @@ from proofcast.groups.identity import parse_bundle
 from proofcast.groups.io.connection import Connection
 from proofcast.groups.io.sessions import OlmSessions
 from proofcast.groups.io.vault import Vault, create_vault, open_vault
-from proofcast.groups.notebook import Notebook
+from proofcast.groups.notebook import CONTACT, LINKED, Notebook
 from proofcast.groups.outbox import Draft
 from proofcast.groups.outputs import Output
 from proofcast.groups.packet import parse_packet
+from proofcast.groups.proof import Checkpoint
+from proofcast.groups.succession import verify_succession
+from proofcast.groups.witness import Quorum, parse_quorum
 
 IDENTITY, SERVER_URL, SERVER_KEY, SHOWN = "app/identity", "app/server-url", "app/server-key", "app/shown"
+QUORUM = "app/quorum"
+WITNESS_S_MAX = 10
+"""Witnesses look about once a second; after this long they are not there, or see another order than we do."""
+WITNESS_RETRY_S = 0.2
 ROUNDS_MAX = 1_000
 """Of reading in one `sync`, each up to four megabytes."""
 
@@ -38,6 +47,8 @@ class Device:
     server_url: str
     client: Client
     notebook: Notebook
+    quorum: Quorum = field(default_factory=Quorum)
+    """Of witnesses, demanded of every epoch."""
     deletable: int = 0
     """What ends here or before is stored, and may go from the server."""
 
@@ -114,11 +125,28 @@ class Device:
             if not packets:
                 break
             for packet in packets:
+                await self.require_witnesses(packet.attestation.checkpoint, connection)
                 await self.perform(self.client.receive(packet, time.time()), connection)
                 after = packet.attestation.leaf.next
         if self.deletable:
             await connection.delete(self.deletable)
             self.deletable = 0
+
+    async def require_witnesses(self, checkpoint: Checkpoint, connection: Connection) -> None:
+        """Wait until enough witnesses have signed an epoch; raises `Unavailable` where they do not."""
+        until = time.monotonic() + WITNESS_S_MAX
+        while self.quorum.count:
+            try:
+                self.quorum.verify(checkpoint, await connection.get_cosignatures(checkpoint.epoch))
+                break
+            except Unavailable:
+                if time.monotonic() > until:
+                    raise
+            await asyncio.sleep(WITNESS_RETRY_S)
+
+    def demand_witnesses(self, quorum: Quorum) -> None:
+        self.quorum = quorum
+        self.vault.write({QUORUM: quorum.encode()})
 
     async def send(self, operations: list[tuple[Operation, tuple[bytes, ...]]], connection: Connection) -> None:
         """One series, and read until it has come back."""
@@ -143,9 +171,20 @@ async def claim(connection: Connection, devices: tuple[bytes, ...]) -> list[byte
 
 def create_device(path: Path, password: str, server_url: str, server_key: bytes) -> Device:
     """A new identity in a new file."""
+    return fill_device(path, password, server_url, {IDENTITY: os.urandom(32), SERVER_KEY: server_key})
+
+
+def follow(path: Path, password: str, server_url: str, device: Device, statement: bytes) -> Device:
+    """The same identity, with its contacts, in a new file for the server that succeeds the device's own."""
+    succession = verify_succession(statement, device.client.server_key)
+    people = {name: value for name, value in device.vault.read_all() if name.startswith((CONTACT, LINKED))}
+    known = {IDENTITY: bytes(device.identity), SERVER_KEY: succession.new}
+    return fill_device(path, password, server_url, people | known)
+
+
+def fill_device(path: Path, password: str, server_url: str, records: Mapping[str, bytes]) -> Device:
     vault = create_vault(path, password)
-    seed = os.urandom(32)
-    vault.write({IDENTITY: seed, SERVER_URL: server_url.encode(), SERVER_KEY: server_key})
+    vault.write({SERVER_URL: server_url.encode(), **records})
     return load_device(vault)
 
 
@@ -161,4 +200,5 @@ def load_device(vault: Vault) -> Device:
     client.load(records)
     notebook = Notebook()
     notebook.load(records)
-    return Device(vault, identity, records[SERVER_URL].decode(), client, notebook)
+    quorum = parse_quorum(records.get(QUORUM, b""))
+    return Device(vault, identity, records[SERVER_URL].decode(), client, notebook, quorum)

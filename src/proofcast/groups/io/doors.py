@@ -11,10 +11,13 @@
     GET    /v1/stream?after=SEQUENCE   packets and calls on a WebSocket, binary (see `stream.py`)
     POST   /v1/keys                    key bundles
     POST   /v1/keys/claim              device id -> its key bundle
+    GET    /v1/checkpoints?after=EPOCH signed checkpoints, without gaps
+    POST   /v1/cosignatures            witness 32 | any number of (epoch u64 | signature 64)
+    GET    /v1/cosignatures?epoch=EPOCH   any number of (witness 32 | signature 64)
     POST   /v1/demand                  the next epoch attests the caller, even if nothing came
 
-A list is any number of (length u32 | item). All but the first three want `Authorization: Bearer TOKEN` and act for the
-device that logged in, never for another.
+A list is any number of (length u32 | item). All but the first three, and those for witnesses, want
+`Authorization: Bearer TOKEN` and act for the device that logged in, never for another.
 """
 
 import base64
@@ -29,7 +32,7 @@ from proofcast.errors import InvalidInput, InvalidRequest, ProofcastError, Reaso
 from proofcast.groups.frame import EntryKind
 from proofcast.groups.io.reception import Reception
 from proofcast.groups.io.stream import push_events, serve_stream
-from proofcast.groups.link import encode_list, parse_list
+from proofcast.groups.link import encode_list
 from proofcast.groups.login import CHALLENGE_BYTES, DEVICE_BYTES, compute_challenge, verify_login, verify_token
 from proofcast.groups.server import SEQUENCE
 from proofcast.groups.wire import WireReader, refuse
@@ -60,6 +63,9 @@ def make_application(reception: Reception) -> web.Application:
             web.post("/v1/keys", doors.publish),
             web.post("/v1/keys/claim", doors.claim),
             web.post("/v1/demand", doors.demand),
+            web.get("/v1/checkpoints", doors.show_checkpoints),
+            web.post("/v1/cosignatures", doors.cosign),
+            web.get("/v1/cosignatures", doors.show_cosignatures),
         ]
     )
     return application
@@ -122,7 +128,7 @@ class Doors:
 
     async def send(self, request: web.Request) -> web.Response:
         device = self.get_device(request)
-        counter = await self.reception.send_series(device, parse_list(await request.read()))
+        counter = await self.reception.send_series(device, await request.read())
         return web.Response(body=SEQUENCE.pack(counter))
 
     async def read(self, request: web.Request) -> web.Response:
@@ -163,6 +169,19 @@ class Doors:
     async def demand(self, request: web.Request) -> web.Response:
         await self.reception.ask(EntryKind.DEMAND, self.get_device(request), b"")
         return web.Response()
+
+    async def show_checkpoints(self, request: web.Request) -> web.Response:
+        return web.Response(body=self.reception.notice.read(parse_sequence(request, "after")))
+
+    async def cosign(self, request: web.Request) -> web.Response:
+        """The signatures inside say who it is."""
+        reader = WireReader(await request.read(), "the cosignatures")
+        witness = reader.take(DEVICE_BYTES)
+        await self.reception.ask(EntryKind.COSIGN, witness, reader.data[DEVICE_BYTES:])
+        return web.Response()
+
+    async def show_cosignatures(self, request: web.Request) -> web.Response:
+        return web.Response(body=self.reception.notice.get_cosignatures(parse_sequence(request, "epoch")))
 
 
 def parse_sequence(request: web.Request, name: str) -> int:

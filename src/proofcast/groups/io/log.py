@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from proofcast.errors import InvalidInput, InvalidRequest, Reason, Unavailable
-from proofcast.groups.frame import Record, encode_record, parse_records
+from proofcast.groups.frame import Record, encode_record_header, parse_records
 
 SEGMENT_BYTES_MAX = 64 << 20
 """A segment is the unit of trimming: small enough to free space soon, large enough that a folder holds few."""
@@ -27,8 +27,8 @@ class SegmentLog:
         self.segment_bytes_max = segment_bytes_max
         self.lock = lock_folder(folder)
         self.failed: OSError | None = None
-        self.segments_begun = 0
         segments = list_segments(folder)
+        self.segments_begun = len(segments)
         self.next_number, self.size = recover_tail(segments[-1]) if segments else (first, 0)
         self.file = os.open(segments[-1], os.O_WRONLY | os.O_APPEND) if segments else self.begin_segment()
 
@@ -41,7 +41,7 @@ class SegmentLog:
             if self.size >= self.segment_bytes_max:
                 os.close(self.file)
                 self.file = self.begin_segment()
-            self.size += write_durably(self.file, encode_record(number, body))
+            self.size += write_durably(self.file, encode_record_header(number, body), body)
         except OSError as error:
             self.failed = error
             raise refuse_disk(self.folder, error) from error
@@ -115,12 +115,27 @@ def recover_tail(segment: Path) -> tuple[int, int]:
     return number, end
 
 
-def write_durably(file: int, data: bytes) -> int:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(file, rest) :]
+def write_durably(file: int, header: bytes, body: bytes | bytearray) -> int:
+    """Usually by one call; a disk that takes less at once is given the rest."""
+    size = len(header) + len(body)
+    written = os.writev(file, [header, body])
+    if written < size:
+        rest = memoryview(header + body)[written:]
+        while rest:
+            rest = rest[os.write(file, rest) :]
     os.fdatasync(file)
-    return len(data)
+    return size
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file whole and durably, readable by its owner alone; after a crash it is the old one or the new one."""
+    new = path.with_name(f"{path.name}.new")
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    new.rename(path)
+    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -9,6 +9,7 @@ to connect to. When one ends all end: a server with a part missing must not go o
 """
 
 import asyncio
+import ctypes
 import json
 import socket
 import subprocess
@@ -16,34 +17,38 @@ import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict, dataclass
 from enum import IntEnum
-from struct import Struct
 from typing import cast
 
 import uvloop
 
 from proofcast.errors import ProofcastError
-from proofcast.groups.link import HEADER, Message, MessageReader
+from proofcast.groups.io.log import SEGMENT_BYTES_MAX
+from proofcast.groups.link import HEADER, Assembly, Message
 
 LINK_BYTES_MAX = 1 << 28
 """A frame or the bundles of an epoch; both come from ourselves."""
-EPOCH = Struct(">Q")
 PORT_BYTES = 2
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+"""Of glibc's `mallopt`."""
+KEPT_BYTES = 1 << 28
+MAPPED_BYTES = 1 << 25
+"""The largest that glibc allows."""
 Receive = Callable[[Message], None]
 
 
 class LinkKind(IntEnum):
     ENTRIES = 1
-    """Shard to sequencer: number of messages u32 | entries."""
+    """Shard to sequencer: number of messages; entries."""
     FRAME = 2
-    """Sequencer to all: epoch u64 | body, durable."""
+    """Sequencer to all: epoch; its body, durable."""
     CLOSED = 3
-    """Attestor to shard: epoch u64 | what its clients get of it."""
+    """Attestor to shard: epoch; what its clients get of it."""
     ATTESTED = 4
-    """Attestor to sequencer: epoch u64."""
+    """Attestor to sequencer: epoch."""
     READY = 5
-    """Child to sequencer: port u16 of a shard, else nothing. Sequencer to shards: the ports of all."""
+    """Child to sequencer: port of a shard, else 0. Sequencer to shards: the ports of all."""
     FULL = 6
-    """Shard to shard through the sequencer: flag u8 | device."""
+    """Shard to shard through the sequencer: whether; device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,10 @@ class Options:
     epoch_s: float = 0.02
     idle_s: float = 1.0
     """How long a server without messages waits before it closes an empty epoch."""
+    witnesses: tuple[str, ...] = ()
+    """Keys, in hexadecimal, whose cosignatures it takes."""
+    segment_bytes_max: int = SEGMENT_BYTES_MAX
+    """After eight segments the log is replaced by a snapshot."""
 
     def get_urls(self, ports: list[int]) -> list[str]:
         """Of all shards, as devices see them."""
@@ -68,28 +77,32 @@ class Options:
         return [f"http://{self.host}:{port}" for port in ports]
 
 
-class Link(asyncio.Protocol):
-    """One end of a pair of sockets."""
+class Link(asyncio.BufferedProtocol):
+    """One end of a pair of sockets; what comes is received into the place where it stays."""
 
     def __init__(self, receive: Receive) -> None:
         self.receive = receive
-        self.reader = MessageReader(LINK_BYTES_MAX)
+        self.assembly = Assembly(LINK_BYTES_MAX)
         self.closed = asyncio.get_running_loop().create_future()
         self.transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
 
-    def data_received(self, data: bytes) -> None:
-        for message in self.reader.receive(data):
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self.assembly.get_room()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        message = self.assembly.take(nbytes)
+        if message is not None:
             self.receive(message)
 
     def connection_lost(self, error: Exception | None) -> None:
         if not self.closed.done():
             self.closed.set_result(None)
 
-    def send(self, kind: int, *parts: bytes | bytearray | memoryview) -> None:
-        self.transport.writelines([HEADER.pack(sum(map(len, parts)), kind), *parts])
+    def send(self, kind: int, number: int = 0, body: bytes = b"") -> None:
+        self.transport.writelines([HEADER.pack(len(body), kind, number), body])
 
 
 async def open_link(end: socket.socket, receive: Receive) -> Link:
@@ -121,8 +134,17 @@ class Assignment:
     facts: dict[str, int]
 
 
+def keep_memory() -> None:
+    """Have freed memory kept for the next frame: to return and fault it in again costs as much as the copying."""
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        library.mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)
+        library.mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES)
+
+
 def run_child(work: Callable[[Assignment], Coroutine[None, None, None]]) -> None:
     """The body of a child process: an error is told in one sentence, as everywhere."""
+    keep_memory()
     try:
         uvloop.run(work(parse_assignment(sys.argv[1])))
     except ProofcastError as error:

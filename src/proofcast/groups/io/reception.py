@@ -9,6 +9,7 @@ from typing import Protocol
 from proofcast.groups.frame import EntryKind
 from proofcast.groups.inbox import Packet
 from proofcast.groups.io.serverkey import ServerKey
+from proofcast.groups.notice import Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +37,17 @@ class Reception(Protocol):
         """Of all shards."""
         ...
 
+    @property
+    def notice(self) -> Notice: ...
+
     def describe(self, device: bytes) -> DeviceFacts: ...
 
     async def ask(self, kind: EntryKind, device: bytes, body: bytes) -> bytes | None:
         """Have one request put into the log, and answer when it is durable."""
         ...
 
-    def send_series(self, device: bytes, batch: list[bytes]) -> asyncio.Future[int]:
-        """Have series ordered; the future is done, with the last counter, when all of them are attested."""
+    def send_series(self, device: bytes, batch: bytes) -> asyncio.Future[int]:
+        """Have a list of series ordered; the future is done, with the last counter, when all of them are attested."""
         ...
 
     def read(self, device: bytes, after: int) -> list[Packet]: ...

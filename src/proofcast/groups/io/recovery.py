@@ -1,16 +1,15 @@
 """Everything behind the logs, made again from the last snapshot and what was logged since, bit by bit."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from nacl.signing import SigningKey
 
 from proofcast.errors import InvalidInput, Reason
-from proofcast.groups.attestor import Attestor, CloseRecord, ShardClose, parse_close_record
-from proofcast.groups.epoch import get_shard
-from proofcast.groups.io.log import SegmentLog, read_log, sync_folder, trim_log
+from proofcast.groups.attestor import Attestor, CloseRecord, parse_close_record
+from proofcast.groups.io.log import SegmentLog, read_log, replace_file, trim_log
 from proofcast.groups.io.serverkey import ServerKey
+from proofcast.groups.notice import CHECKPOINTS_MAX, Notice
 from proofcast.groups.server import Shard
 from proofcast.groups.snapshot import Snapshot, parse_snapshot
 
@@ -60,7 +59,7 @@ def close_durably(attestor: Attestor, closes: SegmentLog, epoch: int, body: byte
 def recover_shard(folder: Path, key: ServerKey, number: int, shards: int, last: int) -> Shard:
     """As it was after epoch `last`: what was deleted first, then the packets that somebody still waits for."""
     snapshot, shard = load_snapshot(folder), Shard(number, shards)
-    shard.directory = snapshot.directory
+    shard.directory, shard.notice.cosignatures = snapshot.directory, snapshot.cosignatures
     shard.clients = {device: client for device, client in snapshot.clients.items() if shard.is_ours(device)}
     for frame in read_log(folder / FRAMES, snapshot.epoch + 1):
         if frame.number <= last:
@@ -72,7 +71,17 @@ def recover_shard(folder: Path, key: ServerKey, number: int, shards: int, last: 
             shard.apply_close(frame.number, make_shard_close(needed[frame.number], key, number, shards))
     for client in shard.clients.values():
         client.attested = client.accepted
+    hang_out(folder, key, shard.notice, max(snapshot.epoch, last - CHECKPOINTS_MAX), last)
     return shard
+
+
+def hang_out(folder: Path, key: ServerKey, notice: Notice, after: int, last: int) -> None:
+    """The checkpoints of the last epochs, for witnesses that were looking."""
+    notice.signed = {}
+    for close in read_log(folder / CLOSES, after + 1):
+        if close.number <= last:
+            record = parse_close_record(bytes(close.body))
+            notice.add(close.number, record.checkpoint.encode() + sign_checkpoint(key.signing, record))
 
 
 def iterate_needed(folder: Path, shard: Shard, after: int, last: int) -> Iterator[CloseRecord]:
@@ -83,23 +92,17 @@ def iterate_needed(folder: Path, shard: Shard, after: int, last: int) -> Iterato
             yield record
 
 
-def make_shard_close(record: CloseRecord, key: ServerKey, number: int, shards: int) -> ShardClose:
-    signature = sign_checkpoint(key.signing, record)
-    attestations = record.make_attestations(signature, lambda client: get_shard(client, shards) == number)
-    return ShardClose(list(attestations), record.digests)
+def make_shard_close(record: CloseRecord, key: ServerKey, number: int, shards: int) -> bytes:
+    return record.make_shard_closes(sign_checkpoint(key.signing, record), shards)[number]
 
 
 def compact(folder: Path, key: ServerKey, last: int) -> None:
     """Replace all that the logs hold up to the closed epoch `last` by a snapshot."""
     shard = recover_shard(folder, key, 0, 1, last)
     attestor = load_attestor(folder, key, last)
-    snapshot = Snapshot(last, attestor.previous, attestor.ends, shard.clients, shard.directory)
-    new = folder / f"{SNAPSHOT}.new"
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(snapshot.encode())
-        file.flush()
-        os.fsync(file.fileno())
-    new.rename(folder / SNAPSHOT)
-    sync_folder(folder)
+    snapshot = Snapshot(
+        last, attestor.previous, attestor.ends, shard.clients, shard.directory, shard.notice.cosignatures
+    )
+    replace_file(folder / SNAPSHOT, snapshot.encode())
     for log in (FRAMES, CLOSES):
         trim_log(folder / log, last + 1)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from proofcast.errors import Reason, Unavailable
-from proofcast.groups.attestor import COUNT
 from proofcast.groups.cutter import UNATTESTED_MAX, Cutter
 from proofcast.groups.io.log import SegmentLog
-from proofcast.groups.io.processes import EPOCH, Link, LinkKind, Options, open_link, start_process
+from proofcast.groups.io.processes import PORT_BYTES, Link, LinkKind, Options, keep_memory, open_link, start_process
 from proofcast.groups.io.recovery import FRAMES
+from proofcast.groups.io.retirement import require_in_office
 from proofcast.groups.io.serverkey import load_server_key
 from proofcast.groups.link import Message
 
@@ -42,8 +42,8 @@ class Child:
     """Another process of the server, and how to speak with it."""
 
     process: subprocess.Popen[bytes]
-    ready: asyncio.Future[bytes]
-    """What it said when it was."""
+    ready: asyncio.Future[int]
+    """Its port, of a shard."""
     link: Link
 
 
@@ -51,8 +51,9 @@ class Sequencer:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.folder = Path(options.folder)
+        require_in_office(self.folder)
         self.key = load_server_key(self.folder)
-        self.log = SegmentLog(self.folder / FRAMES)
+        self.log = SegmentLog(self.folder / FRAMES, segment_bytes_max=options.segment_bytes_max)
         self.cutter = Cutter(options.epoch_s, options.idle_s, time.monotonic())
         self.children: list[Child] = []
         self.changed = asyncio.Event()
@@ -77,18 +78,18 @@ class Sequencer:
             await self.start_child("shard", {"attestor": pair[1]}, number=number, last=last)
         ports = [await self.wait_ready(shard) for shard in self.shards]
         for shard in self.shards:
-            shard.link.send(LinkKind.READY, b"".join(ports))
-        urls = self.options.get_urls([int.from_bytes(port, "big") for port in ports])
+            shard.link.send(LinkKind.READY, len(ports), b"".join(port.to_bytes(PORT_BYTES, "big") for port in ports))
+        urls = self.options.get_urls(ports)
         return Running(self.key.public, tuple(urls), last)
 
     async def start_child(self, name: str, ends: dict[str, socket.socket], **facts: int) -> Child:
         ours, theirs = socket.socketpair()
         process = start_process(f"{MODULES}.{name}", self.options, {"sequencer": theirs, **ends}, **facts)
-        ready: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
         def receive(message: Message) -> None:
             if message.kind == LinkKind.READY:
-                ready.set_result(message.body)
+                ready.set_result(message.number)
             else:
                 self.receive(message)
 
@@ -97,7 +98,7 @@ class Sequencer:
         self.children.append(child)
         return child
 
-    async def wait_ready(self, child: Child) -> bytes:
+    async def wait_ready(self, child: Child) -> int:
         await asyncio.wait([child.ready, child.link.closed], return_when=asyncio.FIRST_COMPLETED)
         if not child.ready.done():
             message = f"a process of the server ended with code `{child.process.wait()}` before it was ready"
@@ -128,12 +129,12 @@ class Sequencer:
 
     def receive(self, message: Message) -> None:
         if message.kind == LinkKind.ENTRIES:
-            self.cutter.add(COUNT.unpack_from(message.body)[0], message.body[COUNT.size :])
+            self.cutter.add(message.number, message.body)
         elif message.kind == LinkKind.ATTESTED:
             self.cutter.note_attested()
         elif message.kind == LinkKind.FULL:
             for shard in self.shards:
-                shard.link.send(LinkKind.FULL, message.body)
+                shard.link.send(LinkKind.FULL, message.number, message.body)
         self.changed.set()
 
     async def sequence(self) -> None:
@@ -151,11 +152,10 @@ class Sequencer:
     def append(self, body: bytes) -> None:
         """Durable first, known to anybody after."""
         number = self.log.append(body)
-        epoch = EPOCH.pack(number)
         if self.log.segments_begun >= self.compact_at:
             self.compact(number - UNATTESTED_MAX)
         for child in self.children:
-            child.link.send(LinkKind.FRAME, epoch, body)
+            child.link.send(LinkKind.FRAME, number, body)
 
     def compact(self, last: int) -> None:
         """Have what is closed for sure replaced by a snapshot, beside the work."""
@@ -167,6 +167,7 @@ class Sequencer:
 
 async def run_server(options: Options, announce: Callable[[Running], None]) -> None:
     """Serve until SIGTERM or SIGINT; raises `Unavailable` where a process of the server ended by itself."""
+    keep_memory()
     sequencer = Sequencer(options)
     asked = asyncio.Event()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from nacl.signing import SigningKey
 
 from proofcast.errors import InvalidRequest, Reason
-from proofcast.groups.io.log import sync_folder
+from proofcast.groups.io.log import replace_file
 
 NAME = "server.key"
 SEED_BYTES = 32
@@ -41,10 +41,4 @@ def create_server_key(folder: Path) -> None:
         message = f"`{folder / NAME}` is missing and the folder holds a log"
         raise InvalidRequest(Reason.BAD_KEY, message, hint="restore the key from a backup")
     folder.mkdir(parents=True, exist_ok=True)
-    new = folder / f"{NAME}.new"
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(os.urandom(2 * SEED_BYTES))
-        file.flush()
-        os.fsync(file.fileno())
-    new.rename(folder / NAME)
-    sync_folder(folder)
+    replace_file(folder / NAME, os.urandom(2 * SEED_BYTES))

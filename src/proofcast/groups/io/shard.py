@@ -6,7 +6,7 @@ from aiohttp import web
 
 from proofcast.groups.io.desk import Desk
 from proofcast.groups.io.doors import make_application
-from proofcast.groups.io.processes import PORT_BYTES, Assignment, LinkKind, open_link, run_child
+from proofcast.groups.io.processes import Assignment, LinkKind, open_link, run_child
 
 
 async def run(assignment: Assignment) -> None:
@@ -18,8 +18,7 @@ async def run(assignment: Assignment) -> None:
     await runner.setup()
     site = web.TCPSite(runner, options.host, options.port + number if options.port else 0, backlog=1024)
     await site.start()
-    port = runner.addresses[0][1]
-    desk.sequencer.send(LinkKind.READY, port.to_bytes(PORT_BYTES, "big"))
+    desk.sequencer.send(LinkKind.READY, runner.addresses[0][1])
     await asyncio.wait([desk.sequencer.closed, attestor.closed], return_when=asyncio.FIRST_COMPLETED)
 
 

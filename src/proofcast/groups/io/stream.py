@@ -4,10 +4,10 @@ The inbox itself is the queue: a connection remembers up to where it has sent, a
 reader costs no memory, and one that comes back continues where it was.
 
     device -> server   id u32 | kind u8 | body                 kind of a frame's entry; SERIES takes a list
-    server -> device   0 u8 | packet
-                       1 u8 | id u32 | answer                  when the call is durable; SERIES: when it is attested
-                       2 u8 | id u32 | refusal in JSON
-                       3 u8 | count u16                        few one-time keys are left
+    server -> device   packet                                  as it is: its version, the first byte, is 1
+                       2 u8 | id u32 | answer                  when the call is durable; SERIES: when it is attested
+                       3 u8 | id u32 | refusal in JSON
+                       4 u8 | count u16                        few one-time keys are left
 """
 
 import asyncio
@@ -21,11 +21,11 @@ from struct import Struct
 from aiohttp import WSMsgType, web
 
 from proofcast.errors import ProofcastError
-from proofcast.groups.attestor import COUNT
 from proofcast.groups.frame import EntryKind
 from proofcast.groups.io.reception import Reception
-from proofcast.groups.link import parse_list
+from proofcast.groups.series import VERSION
 from proofcast.groups.server import SEQUENCE
+from proofcast.groups.shard_close import COUNT
 from proofcast.groups.wire import refuse
 
 CALL = Struct(">IB")
@@ -43,10 +43,10 @@ SendLow = Callable[[int], Awaitable[None]]
 
 
 class StreamKind(IntEnum):
-    PACKET = 0
-    ANSWER = 1
-    REFUSAL = 2
-    KEYS_LOW = 3
+    PACKET = VERSION
+    ANSWER = 2
+    REFUSAL = 3
+    KEYS_LOW = 4
 
 
 async def push_packets(reception: Reception, device: bytes, after: int, send: SendPacket, tell: SendLow) -> None:
@@ -85,7 +85,7 @@ async def serve_stream(reception: Reception, request: web.Request, device: bytes
     await socket.prepare(request)
 
     async def send(end: int, packet: bytes) -> None:
-        await socket.send_bytes(bytes([StreamKind.PACKET]) + packet)
+        await socket.send_bytes(packet)
 
     async def tell(left: int) -> None:
         await socket.send_bytes(bytes([StreamKind.KEYS_LOW]) + left.to_bytes(2, "big"))
@@ -122,5 +122,5 @@ async def make_call(reception: Reception, device: bytes, kind: int, body: bytes)
     if kind not in set(EntryKind):
         raise refuse(f"a call has the unknown kind `{kind}`")
     if kind == EntryKind.SERIES:
-        return SEQUENCE.pack(await reception.send_series(device, parse_list(body)))
+        return SEQUENCE.pack(await reception.send_series(device, body))
     return await reception.ask(EntryKind(kind), device, body) or b""

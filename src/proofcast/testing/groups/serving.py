@@ -18,6 +18,8 @@ from proofcast.groups.io.processes import Options
 from proofcast.groups.io.reception import Arrivals, DeviceFacts
 from proofcast.groups.io.sequencer import Running
 from proofcast.groups.io.serverkey import ServerKey
+from proofcast.groups.link import parse_list
+from proofcast.groups.notice import Notice
 from proofcast.groups.packet import InboxPacket
 from proofcast.groups.series import parse_series
 from proofcast.testing.groups.lies import ServerLie
@@ -43,6 +45,7 @@ class LyingReception:
         self.plan = plan
         self.key = ServerKey(server.key, b"secret of the lying server here.")
         self.urls: list[str] = []
+        self.notice = Notice()
         self.arrivals = Arrivals()
         self.receipts: list[tuple[int, asyncio.Future[int]]] = []
 
@@ -65,10 +68,10 @@ class LyingReception:
             self.server.demands.add(device)
         return b""
 
-    def send_series(self, device: bytes, batch: list[bytes]) -> asyncio.Future[int]:
+    def send_series(self, device: bytes, batch: bytes) -> asyncio.Future[int]:
         receipt: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         counter = self.server.counters.get(device, 0)
-        for series in map(parse_series, batch):
+        for series in map(parse_series, parse_list(batch)):
             counter += 1
             if series.counter != counter:
                 message = f"the series has counter `{series.counter}` where `{counter}` is next"
