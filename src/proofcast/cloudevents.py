@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 
 import orjson
 
@@ -59,7 +60,7 @@ def build_attributes(delivery: Delivery) -> Attributes:
         "id": compute_id(event, delivery.turn),
         "source": event.source,
         "type": TYPE_PREFIX + event.step,
-        "time": datetime.fromtimestamp(event.timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "time": format_time(event.timestamp),
         "datacontenttype": PAYLOAD_TYPE,
         "topic": encode_hex(event.topic),
         "sequence": str(event.sequence).zfill(SEQUENCE_DIGITS),
@@ -80,10 +81,21 @@ def build_attributes(delivery: Delivery) -> Attributes:
     return attributes
 
 
+@lru_cache(maxsize=1024)
+def format_time(timestamp: int) -> str:
+    """As RFC 3339; all events of a block have the same."""
+    return datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@lru_cache(maxsize=1024)
+def parse_time(text: str) -> int:
+    return int(datetime.strptime(text, "%Y-%m-%dT%H:%M:%S%z").timestamp())
+
+
 def compute_id(event: Event, turn: int) -> str:
     """Sorts by place on the chain; the hash tells blocks of one height apart."""
     at = event.position
-    step = event.step if turn == 1 else f"{event.step}-{turn}"
+    step = event.step.value if turn == 1 else f"{event.step.value}-{turn}"
     return f"{at.chain_id}/{at.block_number:012}/{at.log_index:06}/{at.block_hash.hex()}/{step}"
 
 
@@ -127,7 +139,7 @@ def build_delivery(found: Mapping[str, str], payload: bytes) -> Delivery:
         key=decode_hex(found["eventkey"]),
         publisher=decode_hex(found["publisher"]),
         payload=payload,
-        timestamp=int(datetime.strptime(found["time"], "%Y-%m-%dT%H:%M:%S%z").timestamp()),
+        timestamp=parse_time(found["time"]),
         position=Position(
             int(source[1]),
             int(found["blocknumber"]),

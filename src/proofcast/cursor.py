@@ -17,6 +17,7 @@ import base64
 import binascii
 import hashlib
 import struct
+from binascii import b2a_base64
 from dataclasses import dataclass
 
 from proofcast.errors import InvalidRequest, Reason
@@ -24,6 +25,7 @@ from proofcast.errors import InvalidRequest, Reason
 LAYOUT = struct.Struct(">BQQ32sI?Q32s")
 VERSION = 1
 CHECK_LENGTH = 4
+URL_SAFE = bytes.maketrans(b"+/", b"-_")
 TEXT_LENGTH_MAX = 200
 """Longer than any cursor of any version to come: what is longer is not even decoded."""
 WHOLE_BLOCK = 0xFFFFFFFF
@@ -43,8 +45,7 @@ class Cursor:
 
 
 def encode_cursor(cursor: Cursor) -> str:
-    body = LAYOUT.pack(
-        VERSION,
+    return write_cursor(
         cursor.chain_id,
         cursor.block_number,
         cursor.block_hash,
@@ -53,7 +54,23 @@ def encode_cursor(cursor: Cursor) -> str:
         cursor.finalized_number,
         cursor.finalized_hash,
     )
-    return base64.urlsafe_b64encode(body + compute_check(body)).rstrip(b"=").decode()
+
+
+def write_cursor(
+    chain_id: int,
+    block_number: int,
+    block_hash: bytes,
+    log_index: int,
+    is_held: bool,
+    finalized_number: int,
+    finalized_hash: bytes,
+) -> str:
+    """As `encode_cursor`, for a broker that writes one for every delivery."""
+    body = LAYOUT.pack(
+        VERSION, chain_id, block_number, block_hash, log_index, is_held, finalized_number, finalized_hash
+    )
+    text = b2a_base64(body + hashlib.sha256(body).digest()[:CHECK_LENGTH], newline=False)
+    return text.translate(URL_SAFE, b"=").decode()
 
 
 def parse_cursor(text: str) -> Cursor:

@@ -12,6 +12,7 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
@@ -23,6 +24,8 @@ TOLERANCE_S = 300
 SECRET_LENGTHS = range(24, 65)
 """Bytes of a shared secret that the standard allows."""
 SEED_LENGTH = 32
+KEYS_KEPT = 1_024
+"""Keys whose bytes are kept: a sender uses the same one for every delivery."""
 SIGNATURES_MAX = 8
 """Signatures looked at in one header; a rotation needs two."""
 
@@ -93,6 +96,7 @@ def compute_hmac(secret: bytes, content: bytes) -> bytes:
     return hmac.digest(secret, content, hashlib.sha256)
 
 
+@lru_cache(KEYS_KEPT)
 def read_key(text: str, prefix: str) -> bytes:
     """The bytes of a key; the message never repeats it."""
     try:

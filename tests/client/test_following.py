@@ -23,7 +23,7 @@ def build(number: int, branch: int = 0, step: Step = Step.APPLY, finalized: int 
 
 
 def read(following: Following, *deliveries: Delivery) -> list[tuple[str, int, int]]:
-    events = [event for delivery in deliveries for event in following.receive(delivery)]
+    events = [found.event for delivery in deliveries for found in following.receive(delivery)]
     return [(str(event.step), event.position.block_number, event.position.block_hash[0]) for event in events]
 
 
@@ -53,7 +53,7 @@ def test_what_is_not_repeated_after_a_rewind_is_undone_at_the_end() -> None:
     read(following, build(11), build(12))
     following.rewind(FINALIZED, "rewound")
     assert read(following, build(11)) == []
-    assert [event.position.block_number for event in following.settle_doubts()] == [12]
+    assert [found.event.position.block_number for found in following.settle_doubts()] == [12]
     assert following.cursor == build(11).cursor
 
 
@@ -87,7 +87,8 @@ def test_reader_ends_with_the_view_of_the_last_broker(seed: int) -> None:
     following.rewind(FINALIZED, "rewound")
     del events
     held = [one.event for one in (*following._held, *following._doubtful)]
-    for event in [event for one in final for event in following.receive(one)] + list(following.settle_doubts()):
+    found = [found for one in final for found in following.receive(one)] + list(following.settle_doubts())
+    for event in [one.event for one in found]:
         if event.step is Step.UNDO:
             assert replace(held.pop(), step=Step.UNDO) == event, seed
         else:

@@ -88,7 +88,7 @@ def test_journal_of_another_version_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / FILE) as database:
         database.execute("PRAGMA user_version = 99")
     database.close()
-    with pytest.raises(InvalidRequest, match="version 99, not 1"):
+    with pytest.raises(InvalidRequest, match="version 99, not 2"):
         Journal(tmp_path)
 
 

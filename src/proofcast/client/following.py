@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from proofcast.cloudevents import Delivery
 from proofcast.cursor import parse_cursor
 from proofcast.errors import InvalidInput, Reason
-from proofcast.event import Event, Position, Step
+from proofcast.event import Position, Step
 
 HELD_MAX = 100_000
 """Deliveries above the finalized block; more means that finality has stopped or that the broker invents events."""
@@ -27,11 +27,13 @@ class Following:
     """What the reader holds; empty before the first delivery."""
     resumption: str = ""
     """What the next connection starts from: the cursor, or after a rewind as far as a broker has confirmed it."""
+    is_resumed: bool = False
+    """Does the reader hold more than came here? Then what is undone beyond that is its own; else it began later."""
     _held: list[Delivery] = field(default_factory=list)
     _doubtful: list[Delivery] = field(default_factory=list)
     """Held above the block that a broker rewound to, and not yet seen again; oldest first."""
 
-    def receive(self, delivery: Delivery) -> Iterator[Event]:
+    def receive(self, delivery: Delivery) -> Iterator[Delivery]:
         """What the reader must do because of this delivery."""
         if delivery.event.step is Step.UNDO:
             yield from self._undo(delivery)
@@ -40,7 +42,7 @@ class Following:
         else:
             yield from self.settle_doubts()
             self._hold(delivery, delivery.cursor)
-            yield delivery.event
+            yield delivery
 
     def rewind(self, block_number: int, cursor: str) -> None:
         """The broker sends everything above this block again; the cursor is behind it."""
@@ -48,14 +50,14 @@ class Following:
         self._doubtful = [one for one in self._held if get_number(one) > block_number] + self._doubtful
         self._held = [one for one in self._held if get_number(one) <= block_number]
 
-    def settle_doubts(self) -> Iterator[Event]:
+    def settle_doubts(self) -> Iterator[Delivery]:
         """The broker has nothing more, or something else: undo what it did not repeat."""
         while self._doubtful:
             undone = self._doubtful.pop()
             self.cursor = self.resumption
-            yield replace(undone.event, step=Step.UNDO)
+            yield replace(undone, event=replace(undone.event, step=Step.UNDO), cursor=self.cursor)
 
-    def _undo(self, delivery: Delivery) -> Iterator[Event]:
+    def _undo(self, delivery: Delivery) -> Iterator[Delivery]:
         yield from self.settle_doubts()
         if self._held and not is_same(self._held[-1], delivery):
             raise InvalidInput(
@@ -64,10 +66,12 @@ class Following:
                 f" `{name(self._held[-1].event.position)}`",
                 hint="it breaks the order it promised: use another broker",
             )
-        if self._held:
-            self._held.pop()
         self.cursor = self.resumption = delivery.cursor
-        yield delivery.event
+        if self._held:
+            event = replace(self._held.pop().event, step=Step.UNDO)
+            yield replace(delivery, event=event)
+        elif self.is_resumed:
+            yield delivery
 
     def _hold(self, delivery: Delivery, cursor: str) -> None:
         finalized = parse_cursor(cursor).finalized_number

@@ -1,19 +1,25 @@
 """Logs on their way to subscribers: each is applied once, and undone once if its block is."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from proofcast.chain.trust import Trust
 from proofcast.errors import InvalidRequest, Reason
 from proofcast.ethereum.bloom import LogFilter
 from proofcast.ethereum.header import parse_header
-from proofcast.ethereum.receipt import Log, parse_receipt
+from proofcast.ethereum.receipt import TOPIC_LENGTH, Log, parse_receipt
 from proofcast.event import Position, Step
 from proofcast.feed.journal import JournalEntry
 
+STEPS, TRUSTS = {step.value: step for step in Step}, {trust.value: trust for trust in Trust}
+"""By their words: looked up for every row."""
 
-@dataclass(frozen=True, slots=True)
-class OutboxRow:
+Row = tuple[int, int, str, str, int, bytes, int, int, bytes | None, bytes, bytes, bytes]
+"""As it is stored: sequence, log index, step, trust, number, hash, time, transaction index, transaction hash, address,
+topics one after the other, data."""
+
+
+class OutboxRow(NamedTuple):
     """A log that is applied or undone; known by (sequence, log index), so that writing it twice changes nothing."""
 
     sequence: int
@@ -53,3 +59,34 @@ def iterate_logs(entry: JournalEntry, chain_id: int, receipts: tuple[bytes, ...]
         for log in parse_receipt(raw).logs:
             yield Position(chain_id, entry.step.number, entry.step.hash, transaction_index, log_index), log
             log_index += 1
+
+
+# --- as it is stored
+
+
+def encode_row(row: OutboxRow) -> Row:
+    at, log = row.position, row.log
+    return (
+        row.sequence,
+        at.log_index,
+        str(row.step),
+        str(row.trust),
+        at.block_number,
+        at.block_hash,
+        row.timestamp,
+        at.transaction_index,
+        row.transaction_hash,
+        log.address,
+        b"".join(log.topics),
+        log.data,
+    )
+
+
+def parse_row(row: Row, chain_id: int) -> OutboxRow:
+    sequence, log_index, step, trust, number, block_hash, timestamp, index, transaction_hash, address, topics, data = (
+        row
+    )
+    words = tuple(topics[at : at + TOPIC_LENGTH] for at in range(0, len(topics), TOPIC_LENGTH))
+    position = Position(chain_id, number, block_hash, index, log_index)
+    log = Log(address, words, data)
+    return OutboxRow(sequence, STEPS[step], TRUSTS[trust], timestamp, position, transaction_hash, log)

@@ -7,10 +7,11 @@ branches that came and went meanwhile, and two brokers that share nothing lead f
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from proofcast.chain.segment import BlockId
 from proofcast.event import Step
-from proofcast.feed.outbox import OutboxRow
+from proofcast.feed.outbox import OutboxRow, Row, parse_row
 
 WHOLE_BLOCK = 0xFFFFFFFF
 """As log index: behind every log of the block."""
@@ -18,22 +19,26 @@ NO_LOG = -1
 """As log index: before every log of the block."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     block: BlockId
     log_index: int
     """The last log held, of this block."""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """One log applied or undone on the way, and the view that results."""
 
     step: Step
-    row: OutboxRow
+    record: Row
+    """The log as it is stored: who is far behind reads many, and not every field of each."""
+    chain_id: int
     turn: int
     """How often this block has been applied by now; 1 unless the chain undid it and took it back."""
     view: View
+
+    @property
+    def row(self) -> OutboxRow:
+        return parse_row(self.record, self.chain_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,39 +1,51 @@
-"""The SDK over HTTP: `for event in Client(url).subscribe("flights", start="oldest"): ...`
+"""The SDK over HTTP: `for event in Client(url).subscribe("flights", start="oldest"): ...`, or with `async for`.
 
-Several brokers may be named; when one fails the next is asked, with the cursor that the first one gave. Brokers are
-asked again and again, with growing random pauses, until the reader stops reading or the newest verified block is older
-than the reader allows.
+Every event is verified here: a broker is a convenience, not an authority. Several may be named; when one fails the next
+is asked, with the cursor that the first one gave. They are asked again and again, with growing random pauses, until the
+reader stops reading or the newest verified block is older than it allows.
 """
 
-import itertools
+import asyncio
 import random
+import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
 import httpx
 import orjson
 
+from proofcast.client.checking import Checker, Wanted
 from proofcast.client.following import Following
-from proofcast.client.sse import EventParser, ServerEvent
-from proofcast.cloudevents import parse_structured
-from proofcast.errors import InvalidInput, InvalidRequest, Reason, Unavailable
+from proofcast.client.lineage import Lineage
+from proofcast.client.reading import Reader
+from proofcast.client.rounds import Rounds
+from proofcast.client.values import ADDRESS_LENGTH, HASH_LENGTH, TOPIC_LENGTH, is_hex, parse_hex
+from proofcast.cloudevents import Delivery
+from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.event import Event, Finality
+from proofcast.onchain.io.artefacts import get_contracts
 
 STREAM = "/api/v1/events/stream"
 SILENCE_S_MAX = 60.0
 """Heartbeats come every 15 seconds: after four that did not come the connection is dead."""
-PAUSE_S, PAUSE_S_MAX = 0.2, 15.0
+TIMEOUT = httpx.Timeout(SILENCE_S_MAX, connect=5.0)
+STARTS = re.compile(r"oldest$|newest$|block:|sequence:|time:")
+"""Whatever else a subscription starts from is a cursor."""
+PASSING = (httpx.HTTPError, Unavailable)
+"""What another broker, or the same one later, may not suffer from."""
 
 
 class Client:
-    def __init__(self, urls: str | Sequence[str], *, key: str = "") -> None:
-        self._urls = [urls] if isinstance(urls, str) else list(urls)
-        if not self._urls:
+    def __init__(self, urls: str | Sequence[str], *, key: str = "", topics: str = "") -> None:
+        """`topics` is the address of the contract `Topics`, where it is not at its usual one."""
+        self.urls = [urls] if isinstance(urls, str) else list(urls)
+        if not self.urls:
             raise InvalidRequest(Reason.BAD_ARGUMENT, "no broker is named", hint="give at least one address")
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._http = httpx.Client(timeout=httpx.Timeout(SILENCE_S_MAX, connect=5.0), headers=headers, trust_env=False)
+        self._topics = parse_hex("topics", topics, ADDRESS_LENGTH)
+        self.headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self.http = httpx.Client(timeout=TIMEOUT, headers=self.headers, trust_env=False)
 
     def __enter__(self) -> Self:
         return self
@@ -44,21 +56,28 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        self._http.close()
+        self.http.close()
 
-    def get_evidence(self, event_id: str) -> bytes:
-        """What a stranger needs to check one event; from the first broker that has it."""
+    def get_evidence(self, event_id: str, trust: str = "") -> bytes:
+        """What a stranger needs to check one event, with the headers to a block he trusts; from whoever has it."""
+        return self.ask("GET", f"/api/v1/events/{event_id}/evidence", query={"trust": trust} if trust else {}).content
+
+    def ask(
+        self, method: str, path: str, *, query: dict[str, str] | None = None, body: object | None = None
+    ) -> httpx.Response:
+        """The answer of the first broker that gives a good one."""
         problem: InvalidRequest | Unavailable | None = None
-        for url in self._urls:
+        content = None if body is None else orjson.dumps(body)
+        for url in self.urls:
             try:
-                response = self._http.get(f"{url}/api/v1/events/{event_id}/evidence")
+                response = self.http.request(method, url + path, params=query, content=content)
             except httpx.HTTPError as error:
                 what = f"the broker at `{url}` did not answer (`{type(error).__name__}`)"
                 problem = Unavailable(Reason.NO_ANSWER, what, hint="check its address")
                 continue
-            if response.status_code == httpx.codes.OK:
-                return response.content
-            problem = read_problem(response)
+            if response.is_success:
+                return response
+            problem = read_refusal(response)
         assert problem is not None
         raise problem
 
@@ -70,98 +89,99 @@ class Client:
         finality: Finality | str = Finality.LATEST,
         publisher: str = "",
         contract: str = "",
-        silent_s_max: float | None = None,
+        verify: bool = True,
+        trust: str = "",
+        age_s_max: float | None = None,
     ) -> "Subscription":
-        """Events of a topic, by id or by name with `*` and `?`; `start` as a broker takes it, a cursor included."""
+        """Events of a topic, by id or by name with `*` and `?`; `start` as a broker takes it, a cursor included.
+
+        `trust` is the hash of a block that you trust; without one, the first header that comes is trusted. With
+        `verify=False` the broker is. `age_s_max` is how old the newest block may be before `Unavailable` is raised.
+        """
         wanted = {"topic": topic, "publisher": publisher, "contract": contract, "finality": str(finality)}
         query = {name: value for name, value in wanted.items() if value}
-        return Subscription(self._http, self._urls, query, start, silent_s_max)
+        checker = self._build_checker(query, trust) if verify else None
+        following = Following(is_resumed=not STARTS.match(start))
+        return Subscription(self, Reader(query, start, checker, following), age_s_max)
+
+    def _build_checker(self, query: dict[str, str], trust: str) -> Checker:
+        contract, topic = query.get("contract", ""), query.get("topic", "")
+        wanted = Wanted(
+            parse_hex("contract", contract, ADDRESS_LENGTH) or self._topics or get_contracts().topics,
+            parse_hex("topic", topic, TOPIC_LENGTH) if is_hex(topic) else b"",
+            parse_hex("publisher", query.get("publisher", ""), ADDRESS_LENGTH),
+            is_raw=bool(contract),
+        )
+        return Checker(wanted, Lineage(parse_hex("trust", trust, HASH_LENGTH)))
 
 
 class Subscription:
     """Iterate over it; `cursor` is what the reader holds once the loop's body has ended."""
 
-    def __init__(
-        self,
-        http: httpx.Client,
-        urls: Sequence[str],
-        query: Mapping[str, str],
-        start: str,
-        silent_s_max: float | None,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._http, self._urls, self._query, self._start = http, urls, query, start
-        self._following = Following()
-        self._now, self._silent_s_max = now, silent_s_max
-        self._heard_s = now()
-        """When a broker last said something."""
+    def __init__(self, client: Client, reader: Reader, age_s_max: float | None) -> None:
+        self._client, self._reader, self._age_s_max = client, reader, age_s_max
+        self._rounds = Rounds(client.urls)
 
     @property
     def cursor(self) -> str:
-        return self._following.cursor
+        return self._reader.following.cursor
+
+    @property
+    def delivery(self) -> Delivery:
+        """The event at hand as it was delivered, with its cursor and turn."""
+        assert self._reader.delivery is not None, "nothing was delivered yet"
+        return self._reader.delivery
 
     def __iter__(self) -> Iterator[Event]:
-        pauses = 0
-        for url in itertools.cycle(self._urls):
-            heard_s = self._heard_s
+        while True:
+            url, pause_s = self._rounds.choose(random.random())
+            time.sleep(pause_s)
             try:
-                yield from self._read(url)
-            except (httpx.HTTPError, Unavailable):
-                pauses = 0 if self._heard_s > heard_s else pauses + 1
-            self._check_silence()
-            if pauses >= len(self._urls):
-                time.sleep(min(PAUSE_S_MAX, PAUSE_S * 2 ** (pauses - len(self._urls))) * random.uniform(0.5, 1))
+                with self._client.http.stream("GET", url + STREAM, params=self._reader.build_query()) as response:
+                    if response.status_code != httpx.codes.OK:
+                        response.read()
+                        raise read_refusal(response)
+                    for data in response.iter_raw():
+                        yield from self._receive(data)
+            except PASSING as error:
+                self._pass(error)
 
-    def _read(self, url: str) -> Iterator[Event]:
-        """Everything that one connection gives."""
-        parser = EventParser()
-        query = {**self._query, "start": self._following.resumption or self._start}
-        with self._http.stream("GET", url + STREAM, params=query) as response:
-            if response.status_code != httpx.codes.OK:
-                raise read_problem(response)
-            for data in response.iter_raw():
-                for found in parser.receive(data):
-                    self._heard_s = self._now()
-                    yield from self._take(found)
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        async with httpx.AsyncClient(timeout=TIMEOUT, headers=self._client.headers, trust_env=False) as http:
+            while True:
+                url, pause_s = self._rounds.choose(random.random())
+                await asyncio.sleep(pause_s)
+                try:
+                    async with http.stream("GET", url + STREAM, params=self._reader.build_query()) as response:
+                        if response.status_code != httpx.codes.OK:
+                            await response.aread()
+                            raise read_refusal(response)
+                        async for data in response.aiter_raw():
+                            for event in self._receive(data):
+                                yield event
+                except PASSING as error:
+                    self._pass(error)
 
-    def _take(self, found: ServerEvent) -> Iterator[Event]:
-        if found.name in ("apply", "undo"):
-            yield from self._following.receive(parse_structured(found.data))
-        elif found.name == "rewind":
-            self._following.rewind(read_number(found.data), found.id)
-        elif found.name == "heartbeat":
-            yield from self._following.settle_doubts()
+    def _receive(self, data: bytes) -> Iterator[Event]:
+        self._rounds.succeed()
+        yield from self._reader.receive(data)
+        self._reader.verify_age(time.time(), self._age_s_max if self._reader.newest_timestamp else None)
 
-    def _check_silence(self) -> None:
-        silent_s = self._now() - self._heard_s
-        if self._silent_s_max is not None and silent_s > self._silent_s_max:
-            raise Unavailable(
-                Reason.NO_ANSWER,
-                f"no broker has said anything for `{silent_s:.0f}` seconds, allowed are `{self._silent_s_max:.0f}`",
-                hint="check the brokers; go on later from `cursor`, nothing is lost",
-            )
-
-
-def read_number(data: bytes) -> int:
-    try:
-        return int(orjson.loads(data)["number"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(
-            Reason.MALFORMED, f"the broker names no block in `{data[:80]!a}`", hint="use another broker"
-        ) from error
+    def _pass(self, error: httpx.HTTPError | Unavailable) -> None:
+        """Go on with the next broker, unless the newest block has become too old meanwhile."""
+        try:
+            self._reader.verify_age(time.time(), self._age_s_max)
+        except Unavailable as stale:
+            raise stale from error
 
 
-def read_problem(response: httpx.Response) -> InvalidRequest | Unavailable:
-    """A refusal in the broker's own words; what may pass is `Unavailable`."""
-    response.read()
+def read_refusal(response: httpx.Response) -> InvalidRequest | Unavailable:
+    """In the broker's own words; what may pass is `Unavailable`."""
     try:
         problem = orjson.loads(response.content)
         message, hint = str(problem["title"]), str(problem["hint"])
     except (ValueError, KeyError, TypeError):
         message, hint = f"the broker answered with HTTP `{response.status_code}`", "check its address"
-    if (
-        response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR
-        or response.status_code == httpx.codes.TOO_MANY_REQUESTS
-    ):
+    if response.is_server_error or response.status_code == httpx.codes.TOO_MANY_REQUESTS:
         return Unavailable(Reason.NO_ANSWER, message, hint=hint)
     return InvalidRequest(Reason.BAD_ARGUMENT, message, hint=hint)

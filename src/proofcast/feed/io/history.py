@@ -1,20 +1,23 @@
 """The way from a view to the present, read from the feed: journal and outbox together, in one snapshot."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from proofcast.chain.segment import BlockId
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.event import Finality, Step
 from proofcast.feed.io.database import Database
-from proofcast.feed.io.outbox import parse_row
 from proofcast.feed.io.sqlite import COLUMNS, parse_step
 from proofcast.feed.journal import JournalState, compute_state
-from proofcast.feed.outbox import OutboxRow
+from proofcast.feed.outbox import Row
 from proofcast.feed.view import WHOLE_BLOCK, Move, View, Way
 
+END_OF_TOPICS = b"\xff" * 33
+"""Behind every continuation of some topics by one more."""
 MOVES_MAX = 1_024
 """Of one way: read in milliseconds, so that one who is far behind delays nobody."""
 
@@ -72,6 +75,21 @@ class History:
             ).fetchone()
             before = snapshot.find_canonical(row[0] - 1) if row else snapshot.state.head
             return View(before or snapshot.checkpoint, WHOLE_BLOCK)
+
+    def find_before_log(self, address: bytes, topics: bytes) -> View | None:
+        """The view that lacks a log, found by how its topics begin, and what came after; None where it is not here."""
+        with self._database.snapshot() as connection:
+            snapshot = Snapshot.read(connection)
+            rows = connection.execute(
+                "SELECT number, hash, log_index FROM outbox INDEXED BY outbox_topics WHERE topics >= ? AND topics < ?"
+                " AND address = ? AND step = 'apply' AND sequence <= ?",
+                (topics, topics + END_OF_TOPICS, address, snapshot.state.sequence),
+            ).fetchall()
+            for number, block_hash, log_index in rows:
+                block = BlockId(number, block_hash)
+                if snapshot.find_canonical(number) == block:
+                    return View(block, log_index - 1)
+        return None
 
     def knows(self, block: BlockId) -> bool:
         with self._database.snapshot() as connection:
@@ -131,27 +149,31 @@ class Snapshot:
         rows = self._read_rows("sequence = ? AND log_index <= ?", (sequence, view.log_index), "DESC", limit)
         turn = self._count_turns(view.block, sequence)
         for row in rows:
-            yield Move(Step.UNDO, row, turn, View(view.block, row.position.log_index - 1))
+            yield Move(Step.UNDO, row, self.chain_id, turn, View(view.block, row[1] - 1))
 
     def apply(self, view: View, target: BlockId, limit: int) -> Iterator[Move]:
         """Go on to the target, oldest first; the view is canonical."""
         sequence = 0 if view.block == self.checkpoint else self._get_applied(view.block)[0]
         after = (sequence, view.log_index)
-        turns: dict[int, int | None] = {}
         while limit > 0:
             wanted = "(sequence, log_index) > (?, ?) AND step = 'apply' AND number <= ? AND sequence <= ?"
             rows = self._read_rows(wanted, (*after, target.number, self.state.sequence), "ASC", limit)
-            for row in rows:
-                after = (row.sequence, row.position.log_index)
-                block = BlockId(row.position.block_number, row.position.block_hash)
-                if row.sequence not in turns:
-                    turns[row.sequence] = self._find_turn(block, row.sequence)
-                turn = turns[row.sequence]
-                if turn is not None:
-                    limit -= 1
-                    yield Move(Step.APPLY, row, turn, View(block, row.position.log_index))
             if not rows:
                 return
+            after = (rows[-1][0], rows[-1][1])
+            for step_sequence, group in groupby(rows, itemgetter(0)):
+                applied = self._apply_rows(step_sequence, list(group))
+                limit -= len(applied)
+                yield from applied
+
+    def _apply_rows(self, sequence: int, rows: Sequence[Row]) -> list[Move]:
+        """What one step applies, if it is the last one of a canonical block."""
+        block = BlockId(rows[0][4], rows[0][5])
+        turn = self._find_turn(block, sequence)
+        if turn is None:
+            return []
+        chain_id = self.chain_id
+        return [Move(Step.APPLY, row, chain_id, turn, View(block, row[1])) for row in rows]
 
     def _find_turn(self, block: BlockId, sequence: int) -> int | None:
         """Which application of the block this step is; None unless it is the last one of a canonical block."""
@@ -188,12 +210,11 @@ class Snapshot:
         ).fetchone()
         return int(count)
 
-    def _read_rows(self, wanted: str, values: tuple[int, ...], order: str, limit: int) -> list[OutboxRow]:
-        rows = self.connection.execute(
+    def _read_rows(self, wanted: str, values: tuple[int, ...], order: str, limit: int) -> list[Row]:
+        return self.connection.execute(
             f"SELECT * FROM outbox WHERE {wanted} ORDER BY sequence {order}, log_index {order} LIMIT ?",
             (*values, limit),
         ).fetchall()
-        return [parse_row(row, self.chain_id) for row in rows]
 
 
 def refuse_unknown(block: BlockId) -> UnknownBlock:

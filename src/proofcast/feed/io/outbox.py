@@ -3,18 +3,13 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from proofcast.chain.trust import Trust
-from proofcast.ethereum.receipt import TOPIC_LENGTH, Log
-from proofcast.event import Position, Step
 from proofcast.feed.io.database import Database
-from proofcast.feed.outbox import OutboxRow
+from proofcast.feed.outbox import OutboxRow, encode_row, parse_row
 
 READ_MAX = 1_024
 """Rows read at a time."""
 START = (0, -1)
 """Before the first row."""
-
-Row = tuple[int, int, str, str, int, bytes, int, int, bytes | None, bytes, bytes, bytes]
 
 
 class Outbox:
@@ -53,31 +48,3 @@ class Outbox:
                 (*after, limit),
             ).fetchall()
         return [parse_row(row, chain_id) for row in rows]
-
-
-def encode_row(row: OutboxRow) -> Row:
-    at, log = row.position, row.log
-    return (
-        row.sequence,
-        at.log_index,
-        str(row.step),
-        str(row.trust),
-        at.block_number,
-        at.block_hash,
-        row.timestamp,
-        at.transaction_index,
-        row.transaction_hash,
-        log.address,
-        b"".join(log.topics),
-        log.data,
-    )
-
-
-def parse_row(row: Row, chain_id: int) -> OutboxRow:
-    sequence, log_index, step, trust, number, block_hash, timestamp, index, transaction_hash, address, topics, data = (
-        row
-    )
-    words = tuple(topics[at : at + TOPIC_LENGTH] for at in range(0, len(topics), TOPIC_LENGTH))
-    position = Position(chain_id, number, block_hash, index, log_index)
-    log = Log(address, words, data)
-    return OutboxRow(sequence, Step(step), Trust(trust), timestamp, position, transaction_hash, log)

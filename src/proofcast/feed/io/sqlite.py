@@ -50,6 +50,14 @@ class Journal:
             ).fetchall()
         return [JournalEntry(parse_step(row[:-1]), unpack_block(row[-1])) for row in rows]
 
+    def read_steps(self, after_sequence: int, limit: int = READ_MAX) -> list[ChainStep]:
+        """As `read`, for whoever needs no block."""
+        with self._database.snapshot() as connection:
+            rows = connection.execute(
+                f"SELECT {COLUMNS} FROM step WHERE sequence > ? ORDER BY sequence LIMIT ?", (after_sequence, limit)
+            ).fetchall()
+        return [parse_step(row) for row in rows]
+
     def find_block(self, block_hash: bytes) -> RawBlock | None:
         """The block's bytes, verified when they were journalled; None where they were dropped or never here."""
         with self._database.snapshot() as connection:
@@ -115,6 +123,7 @@ class JournalWriter:
         if not steps:
             return
         sequences = {step.hash: step.sequence for step in steps if step.step is Step.APPLY}
+        blocks = list(blocks)
         rows = [(block.hash, block.header.number, sequences[block.hash], pack_block(block.raw)) for block in blocks]
         with self._database.transaction() as connection:
             self._verify_fence(connection)
@@ -122,6 +131,7 @@ class JournalWriter:
             verify_sequence(last, steps)
             connection.executemany("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?)", map(encode_step, steps))
             connection.executemany("INSERT OR REPLACE INTO block VALUES (?, ?, ?, ?)", rows)
+            connection.executemany("INSERT OR IGNORE INTO header VALUES (?, ?, ?, ?, ?)", map(encode_header, blocks))
             undone = [(step.sequence, step.hash) for step in steps if step.step is Step.UNDO]
             connection.executemany("UPDATE block SET sequence = ? WHERE hash = ?", undone)
 
@@ -184,6 +194,11 @@ def encode_step(step: ChainStep) -> tuple[int, str, int, bytes, bytes, str, str]
 def parse_step(row: tuple[int, str, int, bytes, bytes, str, str]) -> ChainStep:
     sequence, step, number, block_hash, parent, trust, finality = row
     return ChainStep(sequence, Step(step), number, block_hash, parent, Trust(trust), Finality(finality))
+
+
+def encode_header(block: VerifiedBlock) -> tuple[bytes, int, bytes, int, bytes]:
+    header = block.header
+    return block.hash, header.number, header.parent_hash, header.timestamp, block.raw.header
 
 
 def pack_block(block: RawBlock) -> bytes:
