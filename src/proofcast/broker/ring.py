@@ -6,36 +6,13 @@ that of an entry goes on from the next place; somebody whose view has left the r
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 
-from proofcast.cloudevents import Delivery, encode_structured
+from proofcast.broker.entry import Entry
 from proofcast.feed.view import View
 
 ENTRIES_MAX = 8_192
-"""About ten megabytes of events of one kilobyte: minutes of a busy chain."""
-
-DATA, END = b"\ndata: ", b"\n\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    delivery: Delivery
-    frame: bytes
-    """As one server-sent event, encoded once for everybody."""
-    view: View
-    """What a subscriber holds that has this."""
-
-    @property
-    def json(self) -> bytes:
-        """The CloudEvents object within the frame."""
-        return self.frame[self.frame.index(DATA) + len(DATA) : -len(END)]
-
-
-def encode_frame(delivery: Delivery) -> bytes:
-    """As a server-sent event; JSON has no line breaks outside its strings, and ours has none inside."""
-    head = f"id: {delivery.cursor}\nevent: {delivery.event.step}".encode()
-    return head + DATA + encode_structured(delivery) + END
+"""About twenty megabytes of events of one kilobyte: minutes of a busy chain."""
 
 
 class Ring:

@@ -1,19 +1,46 @@
 """`proofcast broker`: verified events to whoever subscribes."""
 
 import asyncio
+import ipaddress
 import signal
+from importlib import resources
 from pathlib import Path
 
 import click
 from aiohttp import web
+from click.types import FuncParamType
 
-from proofcast.broker.io.http import build_runner
+from proofcast.broker.io.door import STORE
+from proofcast.broker.io.guard import Network
+from proofcast.broker.io.http import Settings, build_runner
+from proofcast.broker.io.routes.dashboard import DASHBOARD
+from proofcast.broker.io.store.durable import Store
 from proofcast.cli.output import note
-from proofcast.cli.values import ADDRESS
+from proofcast.cli.values import ADDRESS, refuse
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.onchain.io.artefacts import get_contracts
 
+STORE_OPTION = click.option(
+    "--store",
+    envvar="PROOFCAST_STORE",
+    default="",
+    help="SQLite file, or `postgresql://...`; an address with a password belongs into PROOFCAST_STORE."
+    "  [default: `broker.sqlite` in the feed's folder]",
+)
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+def parse_network(text: str) -> Network:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError as error:
+        raise refuse(
+            f"`{text}` is no address or network (`{error}`)", "write e.g. `127.0.0.1` or `10.0.0.0/8`"
+        ) from error
+
+
+NETWORK = FuncParamType(parse_network)
+NETWORK.name = "network"
 
 
 @click.group()
@@ -24,32 +51,49 @@ def broker() -> None:
 @broker.command()
 @click.option("--feed", type=click.Path(path_type=Path), required=True, help="Folder that `pipeline follow` writes.")
 @click.option("--topics", type=ADDRESS, help="`Topics`, where it is not at its usual address.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at; loopback only, so far.")
+@STORE_OPTION
+@click.option(
+    "--allow-receiver",
+    "receivers",
+    type=NETWORK,
+    multiple=True,
+    help="Private addresses that webhooks may go to, e.g. `127.0.0.1` or `10.0.0.0/8`; repeat.",
+)
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen at; beyond loopback there must be a key."
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 takes a free one.")
-def serve(feed: Path, topics: bytes | None, host: str, port: int) -> None:
+def serve(feed: Path, topics: bytes | None, store: str, receivers: tuple[Network, ...], host: str, port: int) -> None:
     """Serve what is in a feed, and what comes into it, until interrupted."""
-    if host not in LOOPBACK:
-        raise InvalidRequest(
-            Reason.NOT_ALLOWED,
-            f"nobody is asked for a key yet, so `{host}` is not served",
-            hint="listen at `127.0.0.1` and put a reverse proxy that checks callers before it",
-        )
-    asyncio.run(serve_until_interrupted(feed, get_contracts(topics).topics, host, port))
+    settings = Settings(store=store, allowed_receivers=receivers)
+    asyncio.run(serve_until_interrupted(feed, get_contracts(topics).topics, settings, host, port))
 
 
-async def serve_until_interrupted(feed: Path, topics: bytes, host: str, port: int) -> None:
+async def serve_until_interrupted(feed: Path, topics: bytes, settings: Settings, host: str, port: int) -> None:
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, interrupted.set)
-    runner = build_runner(feed, topics)
+    runner = build_runner(feed, topics, settings)
+    runner.app[DASHBOARD] = Path(str(resources.files("proofcast.dashboard")))
     await runner.setup()
     try:
+        await verify_host(host, runner.app[STORE])
         await listen(runner, host, port)
         note(f"events at http://{host}:{runner.addresses[0][1]}/api/v1/events/stream; Ctrl-C ends it")
         await interrupted.wait()
     finally:
         await runner.cleanup()
+
+
+async def verify_host(host: str, store: Store) -> None:
+    """Beyond this machine only those are served who have a key."""
+    if host not in LOOPBACK and not await store.find_keys():
+        raise InvalidRequest(
+            Reason.NOT_ALLOWED,
+            f"there is no key yet, so `{host}` is not served",
+            hint="make one with `proofcast key create`, or listen at `127.0.0.1`",
+        )
 
 
 async def listen(runner: web.AppRunner, host: str, port: int) -> None:

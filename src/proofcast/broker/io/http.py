@@ -1,50 +1,122 @@
-"""The HTTP door: `/api/v1`, and the stream of server-sent events.
-
-A stream's event id is its cursor, so that a browser or client that reconnects names with `Last-Event-ID` what it holds
-and goes on from there. Events of the stream: `apply` and `undo` with a CloudEvents object, `heartbeat` with the newest
-verified block, `rewind` with a block above which everything held must be dropped.
-"""
+"""The HTTP door as a whole: every route module over one hub and one store, on one port."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import orjson
 from aiohttp import web
 
-from proofcast import __version__
-from proofcast.broker import start as starts
+from proofcast.broker.delivery import LADDER_S
+from proofcast.broker.edge import Edge
+from proofcast.broker.io import websocket
+from proofcast.broker.io.access import Access, build_middleware
+from proofcast.broker.io.custody import Custody
+from proofcast.broker.io.deliveries import Deliveries
+from proofcast.broker.io.door import CUSTODY, DELIVERIES, EVIDENCE, HUB, METRICS, STORE, STREAMS, WATCH
+from proofcast.broker.io.edge import EDGE, add_headers, believe_proxies, check_origins, log_requests
 from proofcast.broker.io.evidence import EvidenceMaker
-from proofcast.broker.io.hub import Batch, Hub
+from proofcast.broker.io.guard import Guard, Network
+from proofcast.broker.io.hub import Hub
+from proofcast.broker.io.journeys import JourneyReader
+from proofcast.broker.io.kafka import KafkaSink
+from proofcast.broker.io.metrics import FeedWatch, Metrics
 from proofcast.broker.io.problems import answer_problems
-from proofcast.broker.selection import FIELDS, Selection, parse_selection
-from proofcast.chain.segment import BlockId
-from proofcast.cursor import encode_cursor
-from proofcast.errors import InvalidRequest, Reason
-from proofcast.event import Finality
+from proofcast.broker.io.routes import dashboard, documents, events, health, status, stream, subscriptions
+from proofcast.broker.io.routes import deliveries as delivery_routes
+from proofcast.broker.io.routes.health import BLOCK_AGE_S_MAX
+from proofcast.broker.io.store.durable import Store
+from proofcast.broker.io.webhooks import Webhooks
+from proofcast.broker.subscription import Transport
 
-HUB = web.AppKey("hub", Hub)
-EVIDENCE = web.AppKey("evidence", EvidenceMaker)
-STREAMS = web.AppKey("streams", set[asyncio.Task[None]])
-PAGE_MAX = 1_000
+STORE_FILE = "broker.sqlite"
 SHUTDOWN_S = 5.0
 """For requests that are being answered; streams are ended at once."""
-STREAM_HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+DOORS: tuple[Callable[[web.Application], None], ...] = (
+    dashboard.add_routes,
+    status.add_routes,
+    stream.add_routes,
+    events.add_routes,
+    subscriptions.add_routes,
+    delivery_routes.add_routes,
+    health.add_routes,
+    documents.add_routes,
+    websocket.add_routes,
+)
+"""One line per route module."""
 
 
-def build_application(folder: Path, topics_address: bytes) -> web.Application:
-    application = web.Application(middlewares=[answer_problems])
-    application[HUB], application[STREAMS] = Hub(folder, topics_address), set()
-    application[EVIDENCE] = EvidenceMaker(folder)
-    application.cleanup_ctx.append(run_hub)
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an operator chooses."""
+
+    store: str = ""
+    """`postgresql://...` or the path of an SQLite file; empty for one beside the feed."""
+    allowed_receivers: tuple[Network, ...] = ()
+    """Private addresses that webhooks may go to."""
+    ladder_s: tuple[float, ...] = LADDER_S
+    """Pauses between the attempts of a webhook; after the last one a delivery is a dead letter."""
+    kafka: Mapping[str, str] = field(default_factory=dict)
+    """Properties of the Kafka that subscriptions may write to, as librdkafka names them; empty where there is none."""
+    edge: Edge = field(default_factory=Edge)
+    """Proxies that are believed, origins whose pages may read."""
+    block_age_s_max: float | None = None
+    """Of the newest verified block, above which the broker is not called ready; None does not judge it."""
+
+
+DEFAULTS = Settings()
+
+
+def build_application(hub: Hub, store: Store, settings: Settings) -> web.Application:
+    access, deliveries = Access(store), Deliveries(hub, store)
+    webhooks = Webhooks(deliveries, Guard(settings.allowed_receivers), settings.ladder_s)
+    application = web.Application(
+        middlewares=[
+            log_requests,
+            believe_proxies,
+            answer_problems,
+            check_origins,
+            build_middleware(access),
+            documents.check_parameters,
+        ]
+    )
+    application[EDGE], application[BLOCK_AGE_S_MAX] = settings.edge, settings.block_age_s_max
+    application.on_response_prepare.append(add_headers)
+    application[HUB], application[STORE], application[STREAMS] = hub, store, set()
+    application[DELIVERIES] = deliveries
+    application[METRICS] = Metrics()
+    kafka = KafkaSink(deliveries, application[METRICS], settings.kafka)
+    application[CUSTODY] = Custody(deliveries, {Transport.WEBHOOK: webhooks, Transport.KAFKA: kafka})
+    application.cleanup_ctx.extend([close_store, run_hub, access.run, run_custody])
+    application.on_cleanup.append(lambda _: webhooks.close())
     application.on_shutdown.append(end_streams)
-    application.router.add_get("/api/v1", list_routes)
-    application.router.add_get("/api/v1/status", show_status)
-    application.router.add_get("/api/v1/topics", list_topics)
-    application.router.add_get("/api/v1/events", list_events)
-    application.router.add_get("/api/v1/events/stream", stream_events)
-    application.router.add_get("/api/v1/events/{id:.+}/evidence", show_evidence)
+    for add_routes in DOORS:
+        add_routes(application)
     return application
+
+
+def build_runner(folder: Path, topics_address: bytes, settings: Settings = DEFAULTS) -> web.AppRunner:
+    """A server over a feed that notices at once when a reader goes."""
+    store = Store(settings.store or str(folder / STORE_FILE))
+    application = build_application(Hub(folder, topics_address), store, settings)
+    application[EVIDENCE] = EvidenceMaker(folder)
+    application[WATCH] = FeedWatch(folder)
+    application[dashboard.JOURNEYS] = JourneyReader(folder, topics_address)
+    return web.AppRunner(application, handler_cancellation=True, shutdown_timeout=SHUTDOWN_S)
+
+
+async def close_store(application: web.Application) -> AsyncIterator[None]:
+    """Last of all, because everything else writes to it until it ends."""
+    yield
+    await application[STORE].close()
+
+
+async def run_custody(application: web.Application) -> AsyncIterator[None]:
+    """Subscriptions that are pushed to are looked after for as long as the door is open."""
+    running = asyncio.create_task(application[CUSTODY].run())
+    yield
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 async def run_hub(application: web.Application) -> AsyncIterator[None]:
@@ -57,129 +129,5 @@ async def run_hub(application: web.Application) -> AsyncIterator[None]:
 
 async def end_streams(application: web.Application) -> None:
     """Streams never end by themselves, so they are ended before the door waits for requests to finish."""
-    for stream in application[STREAMS]:
-        stream.cancel()
-
-
-async def list_routes(request: web.Request) -> web.Response:
-    routes = {route.resource.canonical for route in request.app.router.routes() if route.resource}
-    return answer({"version": __version__, "routes": sorted(routes)})
-
-
-async def show_status(request: web.Request) -> web.Response:
-    history = request.app[HUB].history
-    newest = {level: history.get_newest(level).block for level in Finality}
-    return answer(
-        {"chain": history.get_chain_id(), "blocks": {level.value: describe(at) for level, at in newest.items()}}
-    )
-
-
-async def list_topics(request: web.Request) -> web.Response:
-    names = request.app[HUB].catalogue.names
-    return answer([{"topic": f"0x{topic.hex()}", "name": name} for topic, name in sorted(names.items())])
-
-
-async def list_events(request: web.Request) -> web.Response:
-    """One page of what a subscriber would get, and the cursor behind it."""
-    limit = read_limit(request.query)
-    hub, level = request.app[HUB], read_finality(request.query)
-    selection, view = read_selection(request.query), hub.find_view(read_start(request, "oldest"), level)
-    way = hub.history.find_way(view, level, limit)
-    entries = [
-        entry for entry in hub.build_entries(way, level) if selection.matches(entry.delivery.event, hub.catalogue.names)
-    ]
-    page = {
-        "events": [orjson.Fragment(entry.json) for entry in entries],
-        "cursor": hub.build_page_cursor(way),
-        "complete": way.is_complete,
-        "newest": describe(way.target),
-    }
-    return answer(page)
-
-
-async def show_evidence(request: web.Request) -> web.Response:
-    body = await asyncio.to_thread(request.app[EVIDENCE].build, request.match_info["id"])
-    return web.Response(body=body, content_type="application/octet-stream")
-
-
-async def stream_events(request: web.Request) -> web.StreamResponse:
-    hub, level = request.app[HUB], read_finality(request.query)
-    selection, start = read_selection(request.query), read_start(request, starts.DEFAULT)
-    batches = hub.subscribe(selection, start, level)  # an impossible start is refused here, before the stream begins
-    response = web.StreamResponse(headers=STREAM_HEADERS)
-    await response.prepare(request)
-    stream = asyncio.create_task(write_batches(response, batches))
-    request.app[STREAMS].add(stream)
-    try:
-        await stream
-    except (asyncio.CancelledError, ConnectionResetError):
-        stream.cancel()  # the reader has gone, or we close
-    finally:
-        request.app[STREAMS].discard(stream)
-    return response
-
-
-async def write_batches(response: web.StreamResponse, batches: AsyncIterator[Batch]) -> None:
-    async for batch in batches:
-        await response.write(encode_batch(batch))
-
-
-def encode_batch(batch: Batch) -> bytes:
-    if batch.rewound_to is not None:
-        to = batch.rewound_to
-        return b"id: %s\n" % encode_cursor(to).encode() + encode_notice(
-            "rewind", BlockId(to.block_number, to.block_hash)
-        )
-    if batch.entries:
-        return b"".join(entry.frame for entry in batch.entries)
-    return encode_notice("heartbeat", batch.newest)
-
-
-def encode_notice(name: str, block: BlockId) -> bytes:
-    return b"event: %s\ndata: %s\n\n" % (name.encode(), orjson.dumps(describe(block)))
-
-
-# --- parameters
-
-
-def read_selection(query: Mapping[str, str]) -> Selection:
-    return parse_selection({name: query[name] for name in FIELDS if name in query})
-
-
-def read_finality(query: Mapping[str, str]) -> Finality:
-    word = query.get("finality", Finality.LATEST)
-    if word not in list(Finality):
-        raise InvalidRequest(
-            Reason.BAD_ARGUMENT, f"`{ascii(word[:64])[1:-1]}` is no finality", hint=f"known are {', '.join(Finality)}"
-        )
-    return Finality(word)
-
-
-def read_start(request: web.Request, default: str) -> starts.Start:
-    """What the client holds already goes before where it once began."""
-    text = request.headers.get("Last-Event-ID") or request.query.get("start", default)
-    return starts.parse_start(text)
-
-
-def read_limit(query: Mapping[str, str]) -> int:
-    text = query.get("limit", "100")
-    if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= PAGE_MAX):
-        raise InvalidRequest(
-            Reason.BAD_ARGUMENT, f"`{ascii(text[:64])[1:-1]}` is no page size", hint=f"write 1 to {PAGE_MAX}"
-        )
-    return int(text)
-
-
-def describe(block: BlockId) -> dict[str, object]:
-    return {"number": block.number, "hash": f"0x{block.hash.hex()}"}
-
-
-def answer(body: object) -> web.Response:
-    return web.Response(body=orjson.dumps(body), content_type="application/json")
-
-
-def build_runner(folder: Path, topics_address: bytes) -> web.AppRunner:
-    """A server over a feed that notices at once when a reader goes."""
-    return web.AppRunner(
-        build_application(folder, topics_address), handler_cancellation=True, shutdown_timeout=SHUTDOWN_S
-    )
+    for running in application[STREAMS]:
+        running.cancel()

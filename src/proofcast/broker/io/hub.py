@@ -7,21 +7,24 @@ is the same entry seen from two sides: without gap, without repeat.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from proofcast.broker.catalogue import Catalogue, build_event
-from proofcast.broker.ring import Entry, Ring, encode_frame
+from proofcast.broker.catalogue import Catalogue
+from proofcast.broker.entry import Entry, is_published
+from proofcast.broker.ring import Ring
 from proofcast.broker.selection import Selection
 from proofcast.broker.start import AtBlock, AtTime, Newest, Oldest, Start
 from proofcast.chain.segment import BlockId
-from proofcast.cloudevents import Delivery
 from proofcast.cursor import Cursor, encode_cursor
 from proofcast.errors import InvalidRequest, Reason, Unavailable
-from proofcast.event import Event, Finality, Step
+from proofcast.event import Finality
 from proofcast.feed.io.history import History
+from proofcast.feed.publication import PUBLISHED, WORD
 from proofcast.feed.view import WHOLE_BLOCK, Move, View, Way
+from proofcast.onchain.events import Published
 
 POLL_S = 0.01
 """Between looks at the feed; a look costs microseconds."""
@@ -30,6 +33,7 @@ HEARTBEAT_S = 15.0
 BATCH_MAX = 256
 """Entries handed on at a time."""
 
+EVERYTHING = Selection()
 Wanted = bytes | None
 """The topic that a sleeper waits for, or None for anything."""
 
@@ -43,6 +47,18 @@ class Batch:
     """The newest verified block at the subscriber's finality: up to it nothing is left out."""
     rewound_to: Cursor | None = None
     """Set where the cursor names a block never seen here: whatever is held above this one must be dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of the way from somebody's view to the present, with everything on it."""
+
+    entries: Sequence[Entry]
+    view: View
+    """Where it ends."""
+    newest: BlockId
+    finalized: BlockId
+    is_complete: bool
 
 
 class Hub:
@@ -95,22 +111,29 @@ class Hub:
         self._wake(level, entries, first)
 
     def build_entries(self, way: Way, level: Finality) -> list[Entry]:
-        found = (self._build_entry(move, way.finalized, level) for move in way.moves)
-        return [entry for entry in found if entry is not None]
+        address, finalized = self.catalogue.topics_address, way.finalized
+        entries = []
+        for move in way.moves:
+            record = move.record
+            is_plain = record[9] == address and is_published(record)
+            topic = record[10][WORD : 2 * WORD] if is_plain else b""
+            if record[9] == address and not is_plain:
+                topic = self._read_topic(move)
+                if not topic:
+                    continue
+            entries.append(Entry(move, level, finalized, topic, is_plain=is_plain))
+        return entries
 
-    def _build_entry(self, move: Move, finalized: BlockId, level: Finality) -> Entry | None:
-        row = move.row
-        event = build_event(self.catalogue, row.log, row.position, row.timestamp, row.trust, level, move.step)
-        if event is None:
-            return None
-        delivery = Delivery(event, encode_cursor(build_cursor(event, finalized)), move.turn)
-        return Entry(delivery, encode_frame(delivery), move.view)
+    def _read_topic(self, move: Move) -> bytes:
+        """Of a publication; empty for what else our contract says, from which names are learnt."""
+        found = self.catalogue.read(move.row.log)
+        return found.topic if isinstance(found, Published) else b""
 
     # --- subscribers
 
     def subscribe(self, selection: Selection, start: Start, level: Finality) -> AsyncIterator[Batch]:
         """A heartbeat, history, then live, with heartbeats when nothing happens. Ends only when the caller does."""
-        view = self.find_view(start, level)
+        view = self.find_view(start, level, selection)
         if isinstance(start, Cursor) and not self.history.knows(view.block):
             agreed = self.history.get_known(BlockId(start.finalized_number, start.finalized_hash))
             rewound = replace(start, block_number=agreed.number, block_hash=agreed.hash, log_index=WHOLE_BLOCK)
@@ -128,13 +151,53 @@ class Hub:
                     view = batch.entries[-1].view if batch.entries else view
                     yield batch
                 continue
-            way = await asyncio.to_thread(self.history.find_way, view, level)
-            entries = self._select(self.build_entries(way, level), selection)
-            if entries:
-                yield Batch(entries, way.target)
-            elif way.view == view:
-                await asyncio.sleep(POLL_S)  # ahead of the ring, by less than one poll
-            view = way.view
+            async with aclosing(self._read_history(selection, level, view)) as batches:
+                async for reached, batch in batches:
+                    view = reached
+                    if batch.entries:
+                        yield batch
+
+    async def _read_history(
+        self, selection: Selection, level: Finality, view: View
+    ) -> AsyncGenerator[tuple[View, Batch], None]:
+        """From a view to where the ring may go on; the next part is read from disk while this one is written out."""
+        reading = self._start_reading(view, level)
+        try:
+            while True:
+                way = await reading
+                if not way.is_complete:
+                    reading = self._start_reading(way.view, level)
+                yield way.view, Batch(self._select(self.build_entries(way, level), selection), way.target)
+                if way.is_complete:
+                    if way.view == view:
+                        await asyncio.sleep(POLL_S)  # ahead of the ring, by less than one poll
+                    return
+        finally:
+            reading.cancel()
+
+    def _start_reading(self, view: View, level: Finality) -> asyncio.Task[Way]:
+        return asyncio.create_task(asyncio.to_thread(self.history.find_way, view, level))
+
+    async def read_on(self, view: View, level: Finality, limit: int = BATCH_MAX) -> Passage:
+        """Everything that comes after a view, wanted or not: from the ring where it is there, else from history."""
+        ring = self._rings.get(level)
+        place = ring.find_place(view) if ring else None
+        if ring and place is not None and Finality.FINALIZED in self._targets:
+            entries = ring.read(place, limit)
+            is_complete = place + len(entries) == ring.end
+            reached = ring.view if is_complete else entries[-1].view
+            return Passage(entries, reached, self._targets[level], self._targets[Finality.FINALIZED], is_complete)
+        way = await asyncio.to_thread(self.history.find_way, view, level, limit)
+        return Passage(self.build_entries(way, level), way.view, way.target, way.finalized, way.is_complete)
+
+    async def wait_beyond(self, view: View, selection: Selection, level: Finality) -> None:
+        """Until something came behind a view that may be wanted, or for a heartbeat's time."""
+        ring = self._rings.get(level)
+        place = ring.find_place(view) if ring else None
+        if ring is None or place is None:
+            await asyncio.sleep(POLL_S)  # it reads history, or is ahead of the ring by less than one poll
+        elif place == ring.end:
+            await self._sleep(selection, level)
 
     async def _read_ring(self, selection: Selection, level: Finality, place: int) -> AsyncIterator[Batch]:
         """From a place in the ring on; ends when the ring has overtaken a reader that was too slow.
@@ -158,8 +221,10 @@ class Hub:
                     yield Batch((), self._targets[level])
 
     def _select(self, entries: Sequence[Entry], selection: Selection) -> list[Entry]:
-        names = self.catalogue.names
-        return [entry for entry in entries if selection.matches(entry.delivery.event, names)]
+        topic, names = selection.topic, self.catalogue.names
+        if selection.name or selection.publisher or selection.contract:
+            return [entry for entry in entries if selection.matches(entry.delivery.event, names)]
+        return [entry for entry in entries if entry.topic and (not topic or entry.topic == topic)]
 
     async def _sleep(self, selection: Selection, level: Finality) -> int | None:
         """Wait for something that may be wanted; its place, or None after a heartbeat's time."""
@@ -181,7 +246,7 @@ class Hub:
         sleepers = self._sleepers[level]
         places: dict[Wanted, int] = {None: first}
         for place, entry in enumerate(entries, start=first):
-            places.setdefault(entry.delivery.event.topic, place)
+            places.setdefault(entry.topic, place)
         for wanted, place in places.items() if entries else ():
             for sleeper in sleepers.get(wanted, ()):
                 if not sleeper.done():
@@ -189,7 +254,7 @@ class Hub:
 
     # --- where to begin
 
-    def find_view(self, start: Start, level: Finality) -> View:
+    def find_view(self, start: Start, level: Finality, selection: Selection = EVERYTHING) -> View:
         """What somebody holds that wants to start there."""
         if isinstance(start, Oldest):
             return self.history.get_oldest()
@@ -201,11 +266,26 @@ class Hub:
             return self._find_before(start.number)
         if isinstance(start, AtTime):
             return self.history.find_before_time(start.timestamp)
-        raise InvalidRequest(
-            Reason.BAD_ARGUMENT,
-            f"`sequence:{start.sequence}` needs one topic to count in",
-            hint="select a topic by its id, or start at a block, a time or a cursor",
-        )
+        return self._find_before_sequence(start.sequence, selection)
+
+    def _find_before_sequence(self, sequence: int, selection: Selection) -> View:
+        named = [topic for topic, name in self.catalogue.names.items() if name == selection.name]
+        topics = [selection.topic] if selection.topic else named
+        if len(topics) != 1:
+            raise InvalidRequest(
+                Reason.BAD_ARGUMENT,
+                f"`sequence:{sequence}` needs one topic to count in, selected are `{len(topics)}`",
+                hint="select a topic by its id, or start at a block, a time or a cursor",
+            )
+        words = PUBLISHED + topics[0] + sequence.to_bytes(WORD)
+        view = self.history.find_before_log(self.catalogue.topics_address, words)
+        if view is None:
+            raise Unavailable(
+                Reason.NOT_YET,
+                f"event `{sequence}` of the topic `0x{topics[0].hex()}` is not here",
+                hint="start at `oldest` or `newest`, or ask a broker that began earlier",
+            )
+        return view
 
     def build_page_cursor(self, way: Way) -> str:
         """What somebody holds that went this way to its end, whether or not anything on it was wanted."""
@@ -230,9 +310,3 @@ def find_cursor_view(cursor: Cursor, chain_id: int) -> View:
         )
     log_index = cursor.log_index if cursor.is_held else cursor.log_index - 1
     return View(BlockId(cursor.block_number, cursor.block_hash), log_index)
-
-
-def build_cursor(event: Event, finalized: BlockId) -> Cursor:
-    at = event.position
-    held = event.step is not Step.UNDO
-    return Cursor(at.chain_id, at.block_number, at.block_hash, at.log_index, held, finalized.number, finalized.hash)

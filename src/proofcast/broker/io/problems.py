@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import orjson
 from aiohttp import web
 
-from proofcast.errors import InvalidInput, InvalidRequest, Misbehaviour, ProofcastError, Unavailable
+from proofcast.errors import InvalidInput, InvalidRequest, Misbehaviour, ProofcastError, Reason, Unavailable
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -15,6 +15,16 @@ STATUSES: tuple[tuple[type[ProofcastError], int], ...] = (
     (InvalidInput, 422),
     (Unavailable, 503),
 )
+REASON_STATUSES = {
+    Reason.ALREADY_EXISTS: 409,
+    Reason.UNKNOWN_SUBSCRIPTION: 404,
+    Reason.NOT_PENDING: 409,
+    Reason.FENCED: 409,
+    Reason.NO_ACCESS: 401,
+    Reason.NOT_ALLOWED: 403,
+    Reason.TOO_MANY: 429,
+}
+"""Where HTTP has a word of its own for a reason."""
 RETRY_AFTER_S = 1
 CONTENT_TYPE = "application/problem+json"
 
@@ -34,10 +44,19 @@ async def answer_problems(request: web.Request, handler: Handler) -> web.StreamR
 
 
 def get_status(error: ProofcastError) -> int:
-    return next(status for kind, status in STATUSES if isinstance(error, kind))
+    by_class = next(status for kind, status in STATUSES if isinstance(error, kind))
+    return REASON_STATUSES.get(error.reason, by_class)
+
+
+def describe_problem(error: ProofcastError) -> dict[str, object]:
+    return build_body(get_status(error), str(error.reason), str(error), error.hint)
+
+
+def build_body(status: int, reason: str, message: str, hint: str) -> dict[str, object]:
+    return {"type": f"urn:proofcast:{reason}", "title": message, "status": status, "reason": reason, "hint": hint}
 
 
 def build_problem(status: int, reason: str, message: str, hint: str) -> web.Response:
-    body = {"type": f"urn:proofcast:{reason}", "title": message, "status": status, "reason": reason, "hint": hint}
-    headers = {"Retry-After": str(RETRY_AFTER_S)} if status == 503 else {}
+    body = build_body(status, reason, message, hint)
+    headers = {"Retry-After": str(RETRY_AFTER_S)} if status in (429, 503) else {}
     return web.Response(status=status, body=orjson.dumps(body), content_type=CONTENT_TYPE, headers=headers)

@@ -1,0 +1,167 @@
+"""What a subscription gets next: first what it was offered and did not acknowledge, then what follows on the chain."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from proofcast.broker.entry import Entry
+from proofcast.broker.io.hub import BATCH_MAX, Hub, find_cursor_view
+from proofcast.broker.io.store.durable import Store
+from proofcast.broker.io.store.letters import Offered
+from proofcast.broker.io.store.subscriptions import Holding, refuse_fenced
+from proofcast.broker.selection import Selection
+from proofcast.broker.start import Start
+from proofcast.broker.subscription import (
+    Pending,
+    Subscription,
+    get_log_name,
+    get_order_key,
+    select_entries,
+)
+from proofcast.chain.segment import BlockId
+from proofcast.cloudevents import compute_id
+from proofcast.cursor import Cursor, encode_cursor, parse_cursor
+from proofcast.event import Finality, Step
+from proofcast.feed.view import View
+
+UNWANTED_BLOCKS_MAX = 64
+"""Blocks without anything wanted after which the place is written down nevertheless."""
+PASSAGES_MAX = 64
+"""Parts of the way looked through for one read: then whoever asked is answered, and may ask again."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a holding has looked, which may be further than what is written down."""
+
+    fence: int
+    chain_id: int
+    view: View
+    place: str
+    """Written down."""
+    written: int
+    """Its block."""
+
+    @classmethod
+    def begin(cls, holding: Holding, view: View) -> "Progress":
+        place = holding.subscription.place
+        return cls(holding.fence, parse_cursor(place).chain_id, view, place, view.block.number)
+
+
+class Deliveries:
+    def __init__(self, hub: Hub, store: Store) -> None:
+        self.hub, self.store = hub, store
+        self._progress: dict[str, Progress] = {}
+        """Of what this broker holds, by name."""
+
+    def find_place(self, start: Start, level: Finality) -> str:
+        """The cursor of a new subscription that begins there."""
+        if isinstance(start, Cursor):
+            find_cursor_view(start, self.hub.history.get_chain_id())
+            self.hub.history.get_known(BlockId(start.block_number, start.block_hash))
+            return encode_cursor(start)
+        finalized = self.hub.history.get_newest(Finality.FINALIZED).block
+        return encode_place(self.hub.find_view(start, level), self.hub.history.get_chain_id(), finalized)
+
+    async def rewind(self, name: str, start: Start) -> Subscription:
+        """Deliver again from there; the subscriber drops what it holds beyond."""
+        found = await self.store.get(name)
+        place = self.find_place(start, found.terms.finality)
+        view = self._get_view(place)
+        former = self._get_view(found.place)
+        return await self.store.rewind(
+            name, place, view.block.number, view.log_index, (former.block.number, former.log_index)
+        )
+
+    async def hold(self, name: str) -> Holding:
+        """The right to deliver; whoever had it within this broker is fenced off."""
+        holding = await self.store.hold(name)
+        self._progress[name] = Progress.begin(holding, self._get_view(holding.subscription.place))
+        return holding
+
+    async def release(self, holding: Holding) -> None:
+        progress = self._progress.get(holding.name)
+        if progress is not None and progress.fence == holding.fence:
+            del self._progress[holding.name]
+        await self.store.release(holding)
+
+    async def read(self, holding: Holding, limit: int, after: int = -1) -> list[Pending]:
+        """Pending deliveries behind an ordinal; where there are none, the next ones on the chain, written down."""
+        pending = await self.store.read_pending(holding.name, after, limit)
+        return pending or await self.extend(holding, limit)
+
+    async def extend(self, holding: Holding, limit: int) -> list[Pending]:
+        """Offer what follows on the chain: nothing, where nothing wanted came. Durable when it returns."""
+        progress = self._get_progress(holding)
+        for _ in range(PASSAGES_MAX):
+            level = holding.subscription.terms.finality
+            passage = await self.hub.read_on(progress.view, level, min(limit, BATCH_MAX))
+            entries = await self._choose(holding, passage.entries)
+            pending: list[Pending] = []
+            if entries or passage.view.block.number - progress.written >= UNWANTED_BLOCKS_MAX:
+                reached = encode_place(passage.view, progress.chain_id, passage.finalized)
+                offered = build_offers(entries, holding.subscription, progress.place)
+                pending = await self.store.offer(holding, offered, reached, passage.finalized.number)
+                progress.place, progress.written = reached, passage.view.block.number
+            progress.view = passage.view
+            if pending or passage.is_complete:
+                return pending
+        return []
+
+    async def wait(self, holding: Holding) -> None:
+        """Until there may be more to deliver."""
+        subscription = holding.subscription
+        # A changed selection does not say which topics an undo may come from, so anything wakes it.
+        wanted = subscription.terms.selection if subscription.generation == 1 else Selection()
+        await self.hub.wait_beyond(self._get_progress(holding).view, wanted, subscription.terms.finality)
+
+    def compute_lag(self, subscription: Subscription) -> int:
+        """Blocks between the newest verified one and the last one looked at for the subscription."""
+        progress = self._progress.get(subscription.name)
+        view = progress.view if progress else self._get_view(subscription.place)
+        return max(0, self.hub.history.get_newest(subscription.terms.finality).block.number - view.block.number)
+
+    def _get_progress(self, holding: Holding) -> "Progress":
+        progress = self._progress.get(holding.name)
+        if progress is None or progress.fence != holding.fence:
+            raise refuse_fenced(holding)
+        return progress
+
+    async def _choose(self, holding: Holding, entries: Sequence[Entry]) -> list[Entry]:
+        undone = [get_log_name(one.delivery.event) for one in entries if one.delivery.event.step is Step.UNDO]
+        given = await self.store.find_given(holding.name, undone)
+        return select_entries(entries, holding.subscription.terms.selection, self.hub.catalogue.names, given)
+
+    def _get_view(self, place: str) -> View:
+        return find_cursor_view(parse_cursor(place), self.hub.history.get_chain_id())
+
+
+def build_offers(entries: Sequence[Entry], subscription: Subscription, place: str) -> list[Offered]:
+    """Each with the cursor before it, so that the acknowledged cursor is that of the first pending one."""
+    offers = []
+    for entry in entries:
+        event = entry.delivery.event
+        at = event.position
+        is_repeated = (at.block_number, at.log_index) <= subscription.repeats_until and event.step is Step.APPLY
+        offers.append(
+            Offered(
+                event_id=compute_id(event, entry.delivery.turn),
+                order_key=get_order_key(event, subscription.terms.ordering),
+                before=place,
+                cursor=entry.delivery.cursor,
+                body=entry.json,
+                log=get_log_name(event),
+                block_number=at.block_number,
+                step=event.step,
+                is_repeated=is_repeated,
+            )
+        )
+        place = entry.delivery.cursor
+    return offers
+
+
+def encode_place(view: View, chain_id: int, finalized: BlockId) -> str:
+    is_held = view.log_index >= 0
+    index = view.log_index if is_held else 0
+    return encode_cursor(
+        Cursor(chain_id, view.block.number, view.block.hash, index, is_held, finalized.number, finalized.hash)
+    )

@@ -1,0 +1,131 @@
+"""Figures for Prometheus: counters of this process, which start at 0, and what the feed says whenever it is asked."""
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from proofcast.broker.io.hub import Hub
+from proofcast.broker.measures import Outcome, ReorgMeter, Transport
+from proofcast.broker.selection import Selection
+from proofcast.broker.start import Newest
+from proofcast.chain.segment import BlockId
+from proofcast.chain.steps import REORG_DEPTH_MAX
+from proofcast.chain.trust import Trust
+from proofcast.errors import Unavailable
+from proofcast.ethereum.header import parse_header
+from proofcast.event import Finality, Step
+from proofcast.feed.io.history import History
+from proofcast.feed.io.outbox import Outbox
+from proofcast.feed.io.sqlite import READ_MAX, Journal
+
+RETRY_S = 1.0
+"""Between looks for a feed that is not there yet."""
+DEPTHS = (1, 2, 3, 5, 8, 16, 32, REORG_DEPTH_MAX)
+
+
+class Metrics:
+    """Every figure by its name; who has something to count calls `count`."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.events = self._count("events", "Publications applied or undone.", "chain", "step")
+        self.deliveries = self._count("deliveries", "Events handed on.", "transport", "outcome")
+        self.blocks = self._count("blocks", "Verified blocks applied or undone.", "step", "trust")
+        self.connections = self._gauge("connections", "Subscribers connected now.", "transport")
+        self.newest = self._gauge("newest_block", "Number of the newest verified block.", "finality")
+        self.age = self._gauge("block_age_seconds", "Since the newest verified block was made.")
+        self.feed_lag = self._gauge("feed_lag_steps", "Steps journalled whose events are not found yet.")
+        self.lag_blocks = self._gauge(
+            "subscription_lag_blocks", "From what a subscription acknowledged to the newest block.", "subscription"
+        )
+        self.lag_s = self._gauge("subscription_lag_seconds", "The same as time between blocks.", "subscription")
+        self.reorg_depth = Histogram(
+            "proofcast_reorg_depth_blocks", "Blocks undone by a reorg.", buckets=DEPTHS, registry=self.registry
+        )
+        self._delivered: dict[tuple[Transport, Outcome], Counter] = {}
+        """By their labels: looking one up costs as much as counting."""
+        self._begin()
+
+    def _count(self, name: str, meaning: str, *labels: str) -> Counter:
+        return Counter(f"proofcast_{name}", meaning, labels, registry=self.registry)
+
+    def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
+        return Gauge(f"proofcast_{name}", meaning, labels, registry=self.registry)
+
+    def _begin(self) -> None:
+        """At 0 rather than absent: a rate over a counter that appears with its first event misses that event."""
+        for transport, outcome in product(Transport, Outcome):
+            self._delivered[transport, outcome] = self.deliveries.labels(transport, outcome)
+        for transport in Transport:
+            self.connections.labels(transport)
+        for step, trust in product((Step.APPLY, Step.UNDO), Trust):
+            self.blocks.labels(step, trust)
+
+    def count(self, transport: Transport, outcome: Outcome, deliveries: int) -> None:
+        self._delivered[transport, outcome].inc(deliveries)
+
+    def write(self) -> bytes:
+        """As the text that Prometheus reads."""
+        return generate_latest(self.registry)
+
+
+async def count_events(hub: Hub, metrics: Metrics) -> None:
+    """Follow every publication, as any subscriber does, until cancelled."""
+    while True:
+        try:
+            chain = str(hub.history.get_chain_id())
+            for step in (Step.APPLY, Step.UNDO):
+                metrics.events.labels(chain, step)
+            async for batch in hub.subscribe(Selection(), Newest(), Finality.LATEST):
+                for entry in batch.entries:
+                    metrics.events.labels(chain, entry.delivery.event.step).inc()
+        except Unavailable:
+            await asyncio.sleep(RETRY_S)
+
+
+@dataclass(slots=True)
+class FeedWatch:
+    """What the feed says of the chain: blocks, their age, reorgs. It is read by whoever asks, in any thread."""
+
+    folder: Path
+    journal: Journal = field(init=False)
+    history: History = field(init=False)
+    outbox: Outbox = field(init=False)
+    _reorgs: ReorgMeter = field(default_factory=ReorgMeter)
+    _sequence: int = 0
+    """Of the last step that was counted."""
+    _head: BlockId | None = None
+    _made_at: float = 0.0
+    """When the head was made, by its own timestamp; when it was first seen, where its bytes are gone."""
+
+    def __post_init__(self) -> None:
+        self.journal, self.history, self.outbox = Journal(self.folder), History(self.folder), Outbox(self.folder)
+        with suppress(Unavailable):  # where nothing is journalled yet, everything will be counted
+            self._sequence = self.journal.read_state().sequence
+
+    def measure(self, metrics: Metrics) -> None:
+        for level in Finality:
+            metrics.newest.labels(level).set(self.history.get_newest(level).block.number)
+        metrics.age.set(self.get_age_s())
+        metrics.feed_lag.set(self.journal.read_state().sequence - self.outbox.get_sequence())
+        while steps := self.journal.read_steps(self._sequence, READ_MAX):
+            for depth in self._reorgs.read(steps):
+                metrics.reorg_depth.observe(depth)
+            for step in steps:
+                if step.step is not Step.FINAL:
+                    metrics.blocks.labels(step.step, step.trust).inc()
+            self._sequence = steps[-1].sequence
+
+    def get_age_s(self) -> float:
+        """Of the newest verified block."""
+        head = self.history.get_newest(Finality.LATEST).block
+        if head != self._head:
+            raw = self.journal.find_block(head.hash)
+            self._head = head
+            self._made_at = parse_header(raw.header).timestamp if raw else time.time()
+        return max(0.0, time.time() - self._made_at)

@@ -1,0 +1,1 @@
+"""The doors, one module each: `add_routes(application)`."""

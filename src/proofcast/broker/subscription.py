@@ -1,0 +1,230 @@
+"""A durable subscription: what somebody wants, how it gets there, and how far it is.
+
+What a subscriber was offered is written down before it is sent, in order, and stays *pending* until it is acknowledged.
+So after any crash exactly the pending deliveries are repeated, marked as such, and then everything that follows the
+*place* up to which deliveries were offered. The rules:
+
+- an event is offered when the selection of the moment wants it;
+- an undo is offered when the event itself was offered before (it is *given*), whatever the selection says now;
+- what is given is forgotten when it is undone, or final: then it cannot be undone any more;
+- the cursor stands before the first pending delivery, and at the place where nothing is pending;
+- a changed subscription keeps place, cursor and pending deliveries; only a rewind moves it, and says what it repeats.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from proofcast.broker.entry import Entry
+from proofcast.broker.selection import Selection, format_selection, parse_selection
+from proofcast.errors import InvalidRequest, Reason
+from proofcast.event import Event, Finality, Step
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+BATCH_SIZE_MAX = 1_000
+"""Deliveries handed out at a time: a megabyte of ordinary events."""
+BATCH_SIZE_DEFAULT = 100
+OPTIONS_MAX = 32
+"""Settings of one transport."""
+OPTION_LENGTH_MAX = 2_048
+SECRETS_MAX = 4
+"""Keys at one time: the one in use and those that leave."""
+
+LogName = tuple[bytes, int]
+"""Hash of the block and index of the log."""
+
+
+class Transport(StrEnum):
+    PULL = "pull"
+    """The subscriber asks: pages with long poll, or a stream of server-sent events."""
+    WEBSOCKET = "websocket"
+    WEBHOOK = "webhook"
+    KAFKA = "kafka"
+
+
+class Status(StrEnum):
+    ACTIVE = "active"
+    PAUSED = "paused"
+    """By its owner."""
+    DISABLED = "disabled"
+    """By the broker, after failures for days."""
+
+
+class Ordering(StrEnum):
+    """What a failing delivery holds up; everything else goes on."""
+
+    TOPIC = "topic"
+    KEY = "key"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What its owner may choose, and change."""
+
+    selection: Selection = field(default_factory=Selection)
+    finality: Finality = Finality.LATEST
+    transport: Transport = Transport.PULL
+    batch_size: int = BATCH_SIZE_DEFAULT
+    ordering: Ordering = Ordering.TOPIC
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Of the transport, e.g. the `url` of a webhook."""
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """Keys of the transport, newest first; no answer and no log ever holds them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    name: str
+    terms: Terms
+    status: Status
+    reason: str
+    """Why it is disabled."""
+    generation: int
+    """Counts the changes."""
+    place: str
+    """Cursor up to which everything was offered."""
+    cursor: str
+    """Up to which everything was acknowledged."""
+    repeats_until: tuple[int, int]
+    """Block and log up to which an event may have been delivered before: where it was rewound from."""
+    pending: int
+    dead: int
+    acknowledged: int
+    """Deliveries, ever."""
+    failing_since: float | None
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """One delivery that was offered and not yet acknowledged."""
+
+    ordinal: int
+    """Counted per subscription."""
+    event_id: str
+    order_key: str
+    cursor: str
+    body: bytes
+    """The CloudEvents object, as it was first offered."""
+    log: LogName
+    step: Step
+    attempts: int = 0
+    due_at: float = 0.0
+    """Seconds since 1970, before which it is not sent again."""
+    is_repeated: bool = False
+
+    def encode(self) -> bytes:
+        """The CloudEvents object, marked where it may have been delivered before."""
+        return mark_repeated(self.body) if self.is_repeated else self.body
+
+
+def mark_repeated(body: bytes) -> bytes:
+    return body[:-1] + b',"repeated":"true"}'
+
+
+def select_entries(
+    entries: Iterable[Entry], selection: Selection, names: Mapping[bytes, str], given: Set[LogName]
+) -> list[Entry]:
+    """Which of the entries on somebody's way it is offered; `given` is what it was offered before and may be undone."""
+    held, chosen = set(given), []
+    for entry in entries:
+        event = entry.delivery.event
+        log = get_log_name(event)
+        if event.step is Step.UNDO and log in held:
+            held.discard(log)
+            chosen.append(entry)
+        elif event.step is Step.APPLY and selection.matches(event, names):
+            held.add(log)
+            chosen.append(entry)
+    return chosen
+
+
+def get_log_name(event: Event) -> LogName:
+    return event.position.block_hash, event.position.log_index
+
+
+def get_order_key(event: Event, ordering: Ordering) -> str:
+    """Deliveries with the same one arrive in the ledger's order; raw logs are ordered by contract."""
+    if event.sequence == 0:
+        return event.source
+    return event.topic.hex() if ordering is Ordering.TOPIC else f"{event.topic.hex()}/{event.key.hex()}"
+
+
+# --- terms, as requests and the store write them
+
+
+def parse_name(text: str) -> str:
+    if not NAME.fullmatch(text):
+        raise refuse(
+            f"`{ascii(text[:80])[1:-1]}` is no name of a subscription",
+            "write up to 64 of a-z, 0-9, `.`, `_`, `-`, beginning with a letter or digit",
+        )
+    return text
+
+
+def format_terms(terms: Terms) -> dict[str, object]:
+    """Everything but the secrets."""
+    return {
+        "filter": format_selection(terms.selection),
+        "finality": str(terms.finality),
+        "transport": str(terms.transport),
+        "batch_size": terms.batch_size,
+        "ordering": str(terms.ordering),
+        "options": dict(terms.options),
+    }
+
+
+TERMS_FIELDS = frozenset({"filter", "finality", "transport", "batch_size", "ordering", "options", "secrets"})
+
+
+def parse_terms(found: Mapping[str, object]) -> Terms:
+    """From JSON; what is not given has its default."""
+    unknown = found.keys() - TERMS_FIELDS
+    if unknown:
+        raise refuse(
+            f"`{ascii(min(unknown)[:64])[1:-1]}` is no field of a subscription",
+            f"known are {', '.join(sorted(TERMS_FIELDS))}",
+        )
+    size = found.get("batch_size", BATCH_SIZE_DEFAULT)
+    if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= BATCH_SIZE_MAX:
+        raise refuse(f"`{ascii(size)[:64]}` is no batch size", f"write a number from 1 to {BATCH_SIZE_MAX}")
+    return Terms(
+        selection=parse_selection(parse_words("filter", found.get("filter", {}))),
+        finality=Finality(parse_word("finality", found.get("finality", "latest"), Finality)),
+        transport=Transport(parse_word("transport", found.get("transport", "pull"), Transport)),
+        batch_size=size,
+        ordering=Ordering(parse_word("ordering", found.get("ordering", "topic"), Ordering)),
+        options=parse_words("options", found.get("options", {})),
+        secrets=parse_secrets(found.get("secrets", [])),
+    )
+
+
+def parse_word(what: str, found: object, known: type[StrEnum]) -> str:
+    if not isinstance(found, str) or found not in list(known):
+        raise refuse(f"`{ascii(found)[:64]}` is no {what}", f"known are {', '.join(known)}")
+    return found
+
+
+def parse_words(what: str, found: object) -> dict[str, str]:
+    if not isinstance(found, dict) or len(found) > OPTIONS_MAX:
+        raise refuse(f"`{what}` is no object of at most `{OPTIONS_MAX}` fields", "write names and values as text")
+    for value in found.values():
+        if not isinstance(value, str) or len(value) > OPTION_LENGTH_MAX:
+            raise refuse(
+                f"a value of `{what}` is no text of at most `{OPTION_LENGTH_MAX}` characters",
+                "write names and values as text",
+            )
+    return dict(found)
+
+
+def parse_secrets(found: object) -> tuple[str, ...]:
+    if not isinstance(found, list) or len(found) > SECRETS_MAX or not all(isinstance(one, str) for one in found):
+        raise refuse(
+            f"`secrets` is no list of at most `{SECRETS_MAX}` texts", "newest first; see the guide to webhooks"
+        )
+    return tuple(found)
+
+
+def refuse(message: str, hint: str) -> InvalidRequest:
+    return InvalidRequest(Reason.BAD_ARGUMENT, message, hint=hint)

@@ -1,0 +1,1 @@
+"""A broker at a real socket, and publications to feed it."""
