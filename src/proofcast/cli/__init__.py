@@ -29,16 +29,19 @@ NOUNS = {
     "broker": Noun("Serve verified events to subscribers.", "broker"),
     "chain": Noun("Run a development chain and deploy the contracts."),
     "contact": Noun("Name the devices of other people.", "groups"),
-    "demo": Noun("Publish an event to three contracts, one of them hostile."),
+    "demo": Noun("Run everything and show what an event goes through, checked line by line.", "broker"),
     "device": Noun("Make and show the identities of this machine's devices.", "groups"),
     "doctor": Noun("Say what works on this machine, what does not, and how to get it."),
     "event": Noun("Follow events, and check evidence of one without trusting anybody.", "broker"),
     "group": Noun("Talk in groups whose order and content no server can change unnoticed.", "groups"),
+    "key": Noun("Make, list and revoke the keys of a broker.", "broker"),
     "match": Noun("Print which subscriptions each event matches, and why."),
     "overlay": Noun("Simulate publish/subscribe with no server."),
     "peer": Noun("Take part in publish/subscribe with no server.", "overlay"),
     "pipeline": Noun("Turn blocks into verified tables, on Spark.", "spark"),
+    "subscription": Noun("Make, look at, pause and redrive durable subscriptions.", "broker"),
     "topic": Noun("Create topics, publish to them, subscribe contracts."),
+    "up": Noun("Run everything: chain, contracts, pipeline, broker, dashboard.", "broker"),
 }
 """Every noun is a module of this folder with a command of the same name; a new one is added here and nowhere else."""
 

@@ -37,6 +37,7 @@ def chain() -> None:
 @click.option("--block-time", type=int, help="Seconds between blocks; else a block per transaction.")
 @click.option("--gas-limit", type=int, help="Gas limit of a block.")
 @click.option("--tx-gas-limit", is_flag=True, help="Enforce EIP-7825's limit of 2^24 gas per transaction.")
+@click.option("--state", type=click.Path(path_type=Path), help="File to keep the chain in; goes on from it.")
 @click.pass_obj
 def dev(
     settings: Settings,
@@ -46,9 +47,10 @@ def dev(
     block_time: int | None,
     gas_limit: int | None,
     tx_gas_limit: bool,
+    state: Path | None,
 ) -> None:
     """Run a development chain on loopback, with `Topics` deployed, until Ctrl-C or SIGTERM."""
-    options = DevChainOptions(port, hardfork, optimism, block_time, gas_limit, tx_gas_limit)
+    options = DevChainOptions(port, hardfork, optimism, block_time, gas_limit, tx_gas_limit, state)
     try:
         with run_dev_chain(options) as running:
             contracts = prepare(running)

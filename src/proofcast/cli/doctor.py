@@ -52,6 +52,7 @@ class Program:
 
 FROM_CONTRACTS = "`make test` in a checkout installs it, or install Foundry and put it on PATH"
 FROM_APT = "`make system-deps` in a checkout installs it by apt"
+KAFKA_JARS = Path(__file__).parents[3] / ".setup" / "kafka"
 POSTGRES_ON_DEBIAN = Path("/usr/lib/postgresql")
 """Debian keeps the server of each major version in a folder below, outside PATH."""
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -154,6 +155,13 @@ def check_spark() -> Finding:
     return Finding("spark", bool(found), False, found or "missing", "makes tables of chains", remedy)
 
 
+def check_kafka() -> Finding:
+    """Optional: a broker's Kafka sink is tested against it."""
+    ok = KAFKA_JARS.exists() and find_program("java") is not None
+    remedy = "`tools/kafka-jars` in a checkout fetches it, with Maven"
+    return Finding("kafka", ok, False, "jars" if ok else "missing", "takes what the broker's sink writes", remedy)
+
+
 CHECKS: tuple[Callable[[], Finding], ...] = (
     check_python,
     check_signing,
@@ -161,6 +169,7 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     check_data,
     check_kernel,
     check_spark,
+    check_kafka,
 )
 
 

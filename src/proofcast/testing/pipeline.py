@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import SparkSession
 
 from proofcast.chain.io.source import open_source
 from proofcast.chain.segment import BlockId
@@ -25,6 +25,7 @@ from proofcast.ethereum.header import parse_header
 from proofcast.feed.io.follower import FeedFollower
 from proofcast.feed.io.sqlite import Journal
 from proofcast.pipeline.io.abis import get_own_abi
+from proofcast.pipeline.io.files import TableFile
 from proofcast.pipeline.io.outbox import OutboxSink
 from proofcast.pipeline.io.session import build_session
 from proofcast.pipeline.io.sink import TableSink
@@ -63,11 +64,11 @@ class CrashingTables(Tables):
     crash_at: int
     _appended: list[Table] = field(default_factory=list)
 
-    def append(self, rows: DataFrame, table: Table, end: Offset) -> None:
+    def append(self, spark: SparkSession, table: Table, files: Sequence[TableFile], end: Offset) -> None:
         if len(self._appended) == self.crash_at:
             raise SimulatedCrash(f"before append {self.crash_at}, to {table}")
         self._appended.append(table)
-        Tables.append(self, rows, table, end)
+        Tables.append(self, spark, table, files, end)
 
 
 # --- being killed
@@ -76,9 +77,9 @@ class CrashingTables(Tables):
 class AnnouncingTables(Tables):
     """Says when an append begins and when it has ended."""
 
-    def append(self, rows: DataFrame, table: Table, end: Offset) -> None:
+    def append(self, spark: SparkSession, table: Table, files: Sequence[TableFile], end: Offset) -> None:
         announce(f"begin {table}")
-        Tables.append(self, rows, table, end)
+        Tables.append(self, spark, table, files, end)
         announce(f"end {table}")
 
 

@@ -1,4 +1,4 @@
-"""`proofcast chain deploy` and `proofcast demo`."""
+"""`proofcast chain deploy`."""
 
 from typing import TYPE_CHECKING
 
@@ -35,25 +35,3 @@ def test_deploy_puts_a_lens_beside_another_topics(cli: "CommandLine") -> None:
     assert cli("topic", "list", "--contract", other).exit_code == 2
     assert cli("chain", "deploy", "--contract", other).exit_code == 0
     assert cli("topic", "list", "--contract", other).line == "there are no topics yet"
-
-
-def test_demo_tells_what_everybody_got_and_paid(cli: "CommandLine") -> None:
-    told = cli("demo", "--json").json
-    outcomes = {(line["subscriber"], line["event"]): line["outcome"] for line in told["deliveries"]}
-    assert outcomes["travel insurance", 1] == outcomes["event counter", 2] == "delivered"
-    assert outcomes["gas burner (hostile)", 1] == outcomes["return bomb (hostile)", 2] == "failed"
-    assert outcomes["poor insurance", 1] == "unfunded"
-    received = {(line["subscriber"], line["event"]): line["received"] for line in told["deliveries"]}
-    assert received["travel insurance", 1] == "pays for LH454"
-    assert received["travel insurance", 2] == "pays nobody for BA117"
-    assert received["event counter", 2] == "has seen 2"
-    for bill in told["publications"]:
-        assert 0.99 <= bill["credited_per_fee"] <= 1.05
-        paid = sum(line["paid_gwei"] for line in told["deliveries"] if line["event"] == bill["event"])
-        assert paid == bill["credited_gwei"]
-
-
-def test_demo_prints_a_table(cli: "CommandLine") -> None:
-    printed = cli("demo")
-    assert printed.exit_code == 0
-    assert len([line for line in printed.out.splitlines() if "0x" in line]) == 12

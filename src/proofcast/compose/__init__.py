@@ -1,0 +1,1 @@
+"""The processes behind `proofcast up`: which there are, when each starts and ends, what is done when one dies."""
