@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from proofcast.pipeline.io.abis import get_own_abi
 from proofcast.pipeline.io.session import build_session
 from proofcast.pipeline.io.tables import Tables
 from proofcast.pipeline.jobs.backfill import backfill
+from proofcast.pipeline.schemas import Table
 
 CORES = 2
 WARM_UP, BLOCKS = 1_000, 8_000
@@ -65,14 +66,17 @@ class Bed:
         assert logs.filter("topic0 is not null").count() > blocks
 
     def write_logs(self, blocks: int) -> None:
-        target = self._get_empty("logs")
-        logs = self.spark.read.format("evm").options(source=self.source, first="1", last=str(blocks)).load()
-        logs.write.format("delta").save(target)
+        self._backfill(blocks, (Table.LOGS, Table.BLOCKS))
 
     def write_all(self, blocks: int) -> None:
+        self._backfill(blocks, tuple(Table))
+
+    def _backfill(self, blocks: int, kept: Collection[Table]) -> None:
         target = self._get_empty("tables")
         options = {"source": self.source, "first": "1", "last": str(blocks)}
-        backfill(self.spark, Tables(target), options, [get_own_abi()], f"{target}/scratch")
+        end = backfill(self.spark, Tables(target), options, [get_own_abi()], f"{target}/scratch", kept=kept)
+        assert end is not None, "nothing was written"
+        assert end.number == blocks, f"the tables end at `{end.number}`"
 
     def _get_empty(self, name: str) -> str:
         shutil.rmtree(self.folder / name, ignore_errors=True)

@@ -1,15 +1,18 @@
-"""Headers of every fork, in and out byte for byte."""
+"""Headers of every fork, in and out byte for byte, by the definition and by the kernel alike."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from proofcast.errors import InvalidInput
-from proofcast.ethereum import rlp
+from proofcast.ethereum import kernel, rlp
 from proofcast.ethereum.header import Header, compute_hash, encode_header, parse_header
 from proofcast.ethereum.rlp import Item
-from proofcast.testing.ethereum import Recorded
+from proofcast.testing.ethereum import Recorded, damage
 
 FRONTIER = Header(
     bytes(32),
@@ -38,6 +41,13 @@ FORKS = {
 }
 FIELD_COUNTS = [15, 16, 17, 20, 21, 24]
 
+Parse = Callable[[bytes], Header]
+
+
+@pytest.fixture(params=["definition", pytest.param("kernel", marks=pytest.mark.needs("kernel"))])
+def parse(request: pytest.FixtureRequest) -> Parse:
+    return parse_header if request.param == "definition" else kernel.parse_header
+
 
 def encode_with(index: int, item: Item) -> bytes:
     fields = rlp.decode(encode_header(prague))
@@ -62,18 +72,32 @@ def encode_with(index: int, item: Item) -> bytes:
         (rlp.encode(b"header"), "a string stands where a list belongs"),
     ],
 )
-def test_wrong_header_is_refused(data: bytes, fault: str) -> None:
+def test_wrong_header_is_refused(parse: Parse, data: bytes, fault: str) -> None:
     with pytest.raises(InvalidInput, match=fault):
-        parse_header(data)
+        parse(data)
 
 
 @pytest.mark.parametrize(("fork", "count"), list(zip(FORKS, FIELD_COUNTS, strict=True)))
-def test_header_of_every_fork(fork: str, count: int) -> None:
+def test_header_of_every_fork(parse: Parse, fork: str, count: int) -> None:
     """Flaw O8 of Decentagram's broker: its parser stops at Cancun."""
     encoded = encode_header(FORKS[fork])
     fields = rlp.decode(encoded)
     assert len(fields) == count
-    assert parse_header(encoded) == FORKS[fork]
+    assert parse(encoded) == FORKS[fork]
+
+
+@pytest.mark.needs("kernel")
+@given(fork=st.sampled_from(list(FORKS)), seed=st.integers(min_value=0, max_value=2**32 - 1))
+def test_kernel_accepts_exactly_what_the_definition_accepts(fork: str, seed: int) -> None:
+    dice, data = Random(seed), encode_header(FORKS[fork])
+    for _ in range(dice.randrange(3)):
+        data = damage(dice, data)
+    try:
+        expected = parse_header(data)
+    except InvalidInput:
+        expected = None
+    found = kernel.parse_natively(data)
+    assert (None if found is None else Header(*found)) == expected
 
 
 @pytest.mark.needs("data")

@@ -1,6 +1,8 @@
 """A refusal made in a worker of Spark reaches the user as the sentence that it was."""
 
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from proofcast.errors import InvalidInput, Misbehaviour, Reason, Unavailable
 from proofcast.pipeline.io.failures import CarriedError, carried, find_refusal, spoken
@@ -11,9 +13,10 @@ def test_refusal_survives_as_text() -> None:
     with pytest.raises(CarriedError) as text, carried():
         raise Misbehaviour(Reason.DISAGREES, "block `7` is `x`\nnot `y`", hint="ask another", evidence=b"")
     around = f'raise CarriedError(f"proofcast-refusal {{json.dumps(said)}}")\n{text.value}\nat org.apache.spark...'
-    with pytest.raises(InvalidInput, match="block `7` is `x`") as refusal, spoken():
-        raise RuntimeError(around)
-    assert (refusal.value.reason, refusal.value.hint) == (Reason.DISAGREES, "ask another")
+    for failure in (PySparkException(around), Py4JError(around)):
+        with pytest.raises(InvalidInput, match="block `7` is `x`") as refusal, spoken():
+            raise failure
+        assert (refusal.value.reason, refusal.value.hint) == (Reason.DISAGREES, "ask another")
 
 
 def test_full_disk_is_one_sentence() -> None:
@@ -22,9 +25,10 @@ def test_full_disk_is_one_sentence() -> None:
     assert str(refusal) == "no space is left on the disk"
 
 
-def test_other_failures_stay_what_they_are() -> None:
-    with pytest.raises(ZeroDivisionError), spoken():
-        raise ZeroDivisionError
+@pytest.mark.parametrize("failure", [ZeroDivisionError(), PySparkException("unknown"), Py4JError("unknown")])
+def test_other_failures_stay_what_they_are(failure: Exception) -> None:
+    with pytest.raises(type(failure)), spoken():
+        raise failure
 
 
 def test_second_writer_is_refused(tmp_path: object) -> None:

@@ -19,7 +19,7 @@ from proofcast.pipeline.io.outbox import OutboxSink
 from proofcast.pipeline.io.sink import TableSink
 from proofcast.pipeline.io.tables import Tables
 from proofcast.pipeline.jobs.follow import OUTBOX_READER, TABLES_READER, read_journal
-from proofcast.pipeline.schemas import CHANGES, EVERYTHING, Table
+from proofcast.pipeline.schemas import CHANGES, TASKS, Table
 from proofcast.testing.chain import ChainSimulator, SimulatedNode
 
 pytestmark = [pytest.mark.needs("java"), pytest.mark.slow]
@@ -50,7 +50,7 @@ class Follower:
 
     def drain_tables(self) -> None:
         sink = TableSink(self.spark, self.tables, [get_own_abi()], lambda end: None)
-        steps = read_journal(self.spark, str(self.feed), TABLES_READER, sink.end, {"table": EVERYTHING})
+        steps = read_journal(self.spark, str(self.feed), TABLES_READER, sink.end, {"table": TASKS})
         self._drain(steps.writeStream.foreachBatch(sink.write))
 
     def _drain(self, writer) -> None:  # noqa: ANN001 # DataStreamWriter

@@ -31,7 +31,7 @@ from proofcast.ethereum.header import Header
 from proofcast.ethereum.keccak import HASH_LENGTH, keccak256
 from proofcast.ethereum.receipt import Log, Receipt, parse_receipt
 from proofcast.ethereum.rlp import Item, Span
-from proofcast.ethereum.trie import build_proof, verify_proof
+from proofcast.ethereum.trie import Prover, verify_proof
 
 FORMAT = b"proofcast evidence 1"
 LENGTH_MAX = 8 << 20
@@ -72,20 +72,32 @@ class ProvenLog:
 
 def build_evidence(block: VerifiedBlock, log_index: int, path: Sequence[VerifiedHeader] = ()) -> Evidence:
     """Evidence of a log by its number within the block; `path` leads from the block's child to what will be trusted."""
-    if block.raw.receipts is None:
-        raise refuse_request(f"block `{block.link.id}` came without receipts", "fetch the block with its receipts")
-    receipts = [parse_receipt(raw) for raw in block.raw.receipts]
-    index, position = find_log(receipts, log_index)
-    bodies = block.raw.transactions
-    return Evidence(
-        block.trust,
-        (block.raw.header, *(header.raw for header in path)),
-        index,
-        position,
-        compute_log_hash(receipts[index].logs[position]),
-        build_proof(block.raw.receipts, index),
-        build_proof(bodies, index) if bodies else (),
-    )
+    return EvidenceBuilder(block).build(log_index, tuple(header.raw for header in path))
+
+
+class EvidenceBuilder:
+    """Evidence of any log of one block; what all of them share is computed once."""
+
+    def __init__(self, block: VerifiedBlock) -> None:
+        if block.raw.receipts is None:
+            raise refuse_request(f"block `{block.link.id}` came without receipts", "fetch the block with its receipts")
+        self._block = block
+        self._receipts = [parse_receipt(raw) for raw in block.raw.receipts]
+        self._receipt_prover = Prover(block.raw.receipts)
+        self._transaction_prover = Prover(block.raw.transactions) if block.raw.transactions else None
+
+    def build(self, log_index: int, path: tuple[bytes, ...] = ()) -> Evidence:
+        """`path` is headers, from the block's child to what will be trusted."""
+        index, position = find_log(self._receipts, log_index)
+        return Evidence(
+            self._block.trust,
+            (self._block.raw.header, *path),
+            index,
+            position,
+            compute_log_hash(self._receipts[index].logs[position]),
+            self._receipt_prover.build(index),
+            self._transaction_prover.build(index) if self._transaction_prover else (),
+        )
 
 
 def find_log(receipts: Sequence[Receipt], log_index: int) -> tuple[int, int]:
@@ -156,8 +168,7 @@ def verify_evidence(data: bytes, trusted_hash: bytes) -> ProvenLog:
     evidence = parse_evidence(data)
     block = verify_path(evidence.headers, trusted_hash)
     index = evidence.transaction_index
-    receipt = parse_receipt(verify_proof(block.header.receipts_root, index, evidence.receipt_proof))
-    log = verify_log(receipt, evidence)
+    log = verify_log(verify_receipt(evidence, block.header), evidence)
     transaction_hash = verify_transaction(block.header, index, evidence.transaction_proof)
     return ProvenLog(log, block.header, block.hash, index, transaction_hash, evidence.log_position, evidence.trust)
 
@@ -174,6 +185,11 @@ def verify_path(headers: Sequence[bytes], trusted_hash: bytes) -> VerifiedHeader
     if verified[-1].hash != trusted_hash:
         raise disagree("the hash to which the evidence leads", verified[-1].hash, trusted_hash)
     return verified[0]
+
+
+def verify_receipt(evidence: Evidence, header: Header) -> Receipt:
+    """The whole receipt in which the log stands."""
+    return parse_receipt(verify_proof(header.receipts_root, evidence.transaction_index, evidence.receipt_proof))
 
 
 def verify_log(receipt: Receipt, evidence: Evidence) -> Log:

@@ -28,8 +28,8 @@ from proofcast.chain.trust import Trust
 from proofcast.errors import InvalidInput, Reason
 from proofcast.ethereum.block import RawBlock
 from proofcast.ethereum.columns import Buffers, LogColumns
-from proofcast.ethereum.header import Header, compute_hash, parse_header
-from proofcast.ethereum.kernel import check_receipts, compute_ordered_root
+from proofcast.ethereum.header import Header, compute_hash
+from proofcast.ethereum.kernel import check_receipts, compute_ordered_root, parse_header
 
 HINT = "the source is wrong or lies about this block; ask another one"
 

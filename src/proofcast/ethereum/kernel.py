@@ -8,9 +8,11 @@ from collections.abc import Sequence
 
 from proofcast.ethereum import bloom as bloom_definition
 from proofcast.ethereum import columns as columns_definition
+from proofcast.ethereum import header as header_definition
 from proofcast.ethereum import trie as trie_definition
 from proofcast.ethereum.bloom import LogFilter, compute_bits
 from proofcast.ethereum.columns import LogColumns
+from proofcast.ethereum.header import Header
 
 # Only mypy minds: it runs where the kernel is not built, too.
 try:
@@ -20,6 +22,7 @@ try:
     from proofcast_native import compute_ordered_root as compute_natively
     from proofcast_native import get_widths
     from proofcast_native import match_blooms as match_natively
+    from proofcast_native import parse_header as parse_natively
 
     WIDTHS: tuple[int, ...] = tuple(get_widths())
 except ImportError:
@@ -36,6 +39,15 @@ def check_receipts(receipts: Sequence[bytes], root: bytes, bloom: bytes | None) 
         return LogColumns(*columns)
     definition = columns_definition.check_receipts(receipts, root, bloom)
     assert not IS_NATIVE, f"the kernel refuses `{len(receipts)}` receipts of the root `{root.hex()}`"
+    return definition
+
+
+def parse_header(data: bytes) -> Header:
+    fields = parse_natively(data) if IS_NATIVE else None
+    if fields is not None:
+        return Header(*fields)
+    definition = header_definition.parse_header(data)
+    assert not IS_NATIVE, f"the kernel refuses the header `{data.hex()}`"
     return definition
 
 

@@ -30,18 +30,29 @@ def compute_ordered_root(items: Sequence[bytes]) -> bytes:
 
 def build_proof(items: Sequence[bytes], index: int) -> tuple[bytes, ...]:
     """The nodes that prove what stands at `index`."""
-    if not 0 <= index < len(items):
-        raise InvalidRequest(Reason.BAD_ARGUMENT, f"there is no item `{index}` of `{len(items)}`", hint="count from 0")
-    nodes: dict[bytes, bytes] = {}
-    root = build_trie(items, nodes.__setitem__)
-    path: list[bytes] = []
+    return Prover(items).build(index)
 
-    def load(reference: bytes) -> bytes:
-        path.append(nodes[reference])
-        return path[-1]
 
-    follow(root, index, load)
-    return tuple(path)
+class Prover:
+    """Proofs of any item of one list, of which the trie is built once."""
+
+    def __init__(self, items: Sequence[bytes]) -> None:
+        self._count, self._nodes = len(items), dict[bytes, bytes]()
+        self._root = build_trie(items, self._nodes.__setitem__)
+
+    def build(self, index: int) -> tuple[bytes, ...]:
+        if not 0 <= index < self._count:
+            raise InvalidRequest(
+                Reason.BAD_ARGUMENT, f"there is no item `{index}` of `{self._count}`", hint="count from 0"
+            )
+        path: list[bytes] = []
+
+        def load(reference: bytes) -> bytes:
+            path.append(self._nodes[reference])
+            return path[-1]
+
+        follow(self._root, index, load)
+        return tuple(path)
 
 
 def verify_proof(root: bytes, index: int, proof: Sequence[bytes]) -> bytes:

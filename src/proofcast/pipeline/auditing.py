@@ -13,7 +13,7 @@ from proofcast.chain.verify import VerifiedBlock, verify_block
 from proofcast.errors import InvalidInput, Reason
 from proofcast.ethereum.block import RawBlock
 from proofcast.event import Step
-from proofcast.pipeline.rows import Value, build_logs, describe_block
+from proofcast.pipeline.rows import BLOCK_VALUES, Value, build_log_column, count_logs
 from proofcast.pipeline.schemas import BYTES, LOG, NUMBER, STEP, TEXT, convert_schema
 
 KEY = [("sequence", NUMBER), ("number", NUMBER), ("block_hash", BYTES)]
@@ -108,7 +108,8 @@ def verify_stored(stored: StoredBlock) -> VerifiedBlock:
     raw = RawBlock(header if isinstance(header, bytes) else b"", None, tuple(stored.raws or ()))
     block = verify_block(raw, get_profile(stored.chain_id), stored.block_hash)
     said = stored.facts | {"number": stored.number}
-    for name, value in (describe_block(block) | {"number": block.header.number}).items():
+    facts = {name: get(block) for name, get in BLOCK_VALUES.items()}
+    for name, value in (facts | {"number": block.header.number}).items():
         if said[name] != value:
             raise InvalidInput(
                 Reason.DISAGREES,
@@ -120,9 +121,8 @@ def verify_stored(stored: StoredBlock) -> VerifiedBlock:
 
 def build_checked(stored: StoredBlock, fault: str | None, block: VerifiedBlock | None) -> pa.RecordBatch:
     """The row of the block and those of its logs."""
-    logs = build_logs([block]).flatten()
-    count = 1 + len(logs)
+    count = 1 + count_logs(block)
     place = [pa.repeat(pa.scalar(getattr(stored, name), kind), count) for name, kind in KEY]
-    faults = pa.array([fault, *[None] * len(logs)], TEXT)
-    columns = [pa.concat_arrays([pa.nulls(1, column.type), column]) for column in logs.flatten()]
+    faults = pa.array([fault, *[None] * count_logs(block)], TEXT)
+    columns = [pa.concat_arrays([pa.nulls(1, kind), build_log_column([block], name)]) for name, kind in LOG]
     return pa.RecordBatch.from_arrays([*place, faults, *columns], schema=CHECKED)

@@ -14,8 +14,10 @@ from pyspark.sql import functions as sql
 
 from proofcast.errors import InvalidInput
 from proofcast.ethereum.abi import EventAbi, Value, decode_log
+from proofcast.ethereum.bloom import LogFilter
 from proofcast.ethereum.receipt import Log
 from proofcast.onchain.outcome import parse_outcomes
+from proofcast.pipeline.rows import select_logs
 from proofcast.pipeline.schemas import ARROW, LOG_PLACE, PLACE_COLUMNS, TOPICS, Table, get_spark_schema
 
 OWN_ABI = "proofcast"
@@ -54,6 +56,17 @@ def build_condition(abi: Abi) -> Column:
     """What a log must have to be looked at; in Spark, so that no other log leaves it."""
     topics = sql.lit(True) if abi.takes_anonymous else sql.col("topic0").isin(sorted(abi.topics))
     return topics & sql.col("address").isin(sorted(abi.addresses)) if abi.addresses else topics
+
+
+def decode_all(logs: pa.RecordBatch, abis: Sequence[Abi]) -> pa.RecordBatch:
+    """The events among the logs by each ABI, as `decode_logs` finds them."""
+    found = [decode_batch(select_logs(logs, build_filter(abi)), abi) for abi in abis]
+    return pa.concat_batches(found) if found else pa.RecordBatch.from_pylist([], schema=ARROW[Table.EVENTS])
+
+
+def build_filter(abi: Abi) -> LogFilter:
+    """The same as `build_condition`."""
+    return LogFilter(abi.addresses, () if abi.takes_anonymous else (abi.topics,))
 
 
 def decode_batch(logs: pa.RecordBatch, abi: Abi) -> pa.RecordBatch:

@@ -11,16 +11,16 @@ from proofcast.errors import InvalidRequest, Reason
 from proofcast.ethereum.bloom import LogFilter
 from proofcast.ethereum.receipt import ADDRESS_LENGTH, TOPIC_LENGTH
 from proofcast.event import Finality
-from proofcast.pipeline.schemas import ARROW, CHANGES, EVERYTHING, TOPICS, Table
+from proofcast.pipeline.schemas import ARROW, CHANGES, TASKS, TOPICS, Table
 
 Parsed = TypeVar("Parsed")
 
-READABLE = (EVERYTHING, CHANGES, Table.BLOCKS, Table.RECEIPTS, Table.LOGS, Table.TRANSACTIONS)
+READABLE = (TASKS, CHANGES, Table.BLOCKS, Table.RECEIPTS, Table.LOGS, Table.TRANSACTIONS)
 """Events are decoded from logs, so they are not read from a chain."""
-BLOCKS_PER_PARTITION = 64
-"""About 30 MB of a busy chain: a second of work, little enough to begin again."""
-BLOCKS_PER_BATCH = 1_024
-"""Of a stream: what is kept in memory until all tables have it; some 300 MB of a busy chain."""
+BLOCKS_PER_PARTITION = 256
+"""Some 60 MB of a busy chain, which a worker holds: files worth opening, and little enough to begin again."""
+BLOCKS_PER_BATCH = 2_048
+"""Of a stream: what is committed at once. A commit costs as much as verifying some hundred blocks."""
 
 NAMES = frozenset(
     {"source", "journal", "table", "columns", "first", "last", "finality", "checkpoint", "addresses", *TOPICS}

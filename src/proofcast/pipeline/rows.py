@@ -1,6 +1,10 @@
-"""Verified blocks as Arrow batches: rows of steps with their lists inside, and the flat rows of one table."""
+"""Verified blocks as Arrow batches: the rows of one table.
 
-from collections.abc import Sequence
+A row is made of its step's place and, in tables that have a row per log or transaction, of one entry of its block. Only
+the columns that are asked for are built.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate
@@ -12,7 +16,7 @@ import pyarrow.compute as pc
 from proofcast.chain.trust import Trust
 from proofcast.chain.verify import VerifiedBlock
 from proofcast.ethereum.bloom import LogFilter
-from proofcast.ethereum.columns import Buffers, LogColumns
+from proofcast.ethereum.columns import Buffers
 from proofcast.ethereum.keccak import keccak256
 from proofcast.ethereum.receipt import ADDRESS_LENGTH, TYPE_END
 from proofcast.event import Finality, Step
@@ -20,8 +24,6 @@ from proofcast.pipeline.schemas import (
     ARROW,
     BYTES,
     CHANGES,
-    EVERYTHING,
-    INSIDE,
     LOG,
     NUMBER,
     PLACE,
@@ -29,14 +31,15 @@ from proofcast.pipeline.schemas import (
     RECEIPT,
     STEP,
     TOPICS,
+    TRANSACTION,
     Table,
 )
 
 Value = int | str | bytes | None
+Blocks = Sequence[VerifiedBlock | None]
 
 HEAD_LENGTH = 8
 MICROSECONDS = 1_000_000
-APPLY = Step.APPLY.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,70 +56,98 @@ class StepRow:
     block: VerifiedBlock | None
 
 
-# --- steps with what is inside them
+def build_table(steps: Sequence[StepRow], table: str, columns: Sequence[str] = ()) -> pa.RecordBatch:
+    """The rows of one table, with all of its columns unless some are named."""
+    names = list(columns or ARROW[table].names)
+    if table == CHANGES:
+        return build_changes(steps).select(names)
+    kept = steps if table == Table.BLOCKS else [step for step in steps if step.step is Step.APPLY]
+    inside = INSIDE.get(table)
+    arrays = build_entries(kept, names, inside) if inside else [build_step_column(kept, name) for name in names]
+    return pa.RecordBatch.from_arrays(arrays, names=names)
 
 
-def build_steps(steps: Sequence[StepRow], inside: Sequence[str] = tuple(INSIDE)) -> pa.RecordBatch:
-    """One row per step, with these lists of its block; a step without a block leaves the block's columns null."""
-    blocks = [step.block for step in steps]
-    kinds = dict((*PLACE, *STEP))
-    columns = {name: pa.array(values, kinds[name]) for name, values in list_values(steps).items()}
-    lists = {name: LIST_BUILDERS[name](blocks) for name in inside}
-    return pa.RecordBatch.from_pydict(columns | lists)
+# --- a row per step
+
+STEP_VALUES: dict[str, Callable[[StepRow], Value]] = {
+    "sequence": lambda step: step.sequence,
+    "number": lambda step: step.number,
+    "block_hash": lambda step: step.hash,
+    "trust": lambda step: step.trust.value,
+    "step": lambda step: step.step.value,
+    "finality": lambda step: step.finality.value,
+    "chain_id": lambda step: step.chain_id,
+}
+BLOCK_VALUES: dict[str, Callable[[VerifiedBlock], Value]] = {
+    "time": lambda block: block.header.timestamp * MICROSECONDS,
+    "parent_hash": lambda block: block.header.parent_hash,
+    "beneficiary": lambda block: block.header.beneficiary,
+    "receipts_root": lambda block: block.header.receipts_root,
+    "gas_limit": lambda block: block.header.gas_limit,
+    "gas_used": lambda block: block.header.gas_used,
+    "receipt_count": lambda block: block.columns.receipts if block.columns else None,
+    "log_count": lambda block: block.columns.logs if block.columns else None,
+    "header": lambda block: block.raw.header,
+}
+"""Null where a step has no block."""
+STEP_KINDS = dict((*PLACE, *STEP))
 
 
-def list_values(steps: Sequence[StepRow]) -> dict[str, list[Value]]:
-    """The plain columns, each a list."""
-    columns: dict[str, list[Value]] = {name: [] for name, _ in (*PLACE, *STEP)}
-    for step in steps:
-        values = describe_step(step) | (describe_block(step.block) if step.block else {})
-        for name, column in columns.items():
-            column.append(values.get(name))
-    return columns
+def build_step_column(steps: Sequence[StepRow], name: str) -> pa.Array:
+    if name == "receipts":
+        return build_receipts([step.block for step in steps])
+    if name in STEP_VALUES:
+        return pa.array(map(STEP_VALUES[name], steps), STEP_KINDS[name], size=len(steps))
+    get = BLOCK_VALUES[name]
+    return pa.array([get(step.block) if step.block else None for step in steps], STEP_KINDS[name])
 
 
-def describe_step(step: StepRow) -> dict[str, Value]:
-    return {
-        "sequence": step.sequence,
-        "number": step.number,
-        "block_hash": step.hash,
-        "trust": step.trust.value,
-        "step": step.step.value,
-        "finality": step.finality.value,
-        "chain_id": step.chain_id,
-    }
-
-
-def describe_block(block: VerifiedBlock) -> dict[str, Value]:
-    return {
-        "time": block.header.timestamp * MICROSECONDS,
-        "parent_hash": block.header.parent_hash,
-        "beneficiary": block.header.beneficiary,
-        "receipts_root": block.header.receipts_root,
-        "gas_limit": block.header.gas_limit,
-        "gas_used": block.header.gas_used,
-        "receipt_count": block.columns.receipts if block.columns else None,
-        "log_count": block.columns.logs if block.columns else None,
-        "header": block.raw.header,
-    }
-
-
-def build_receipts(blocks: Sequence[VerifiedBlock | None]) -> pa.ListArray:
-    """Null where they were not fetched."""
-    columns = [block.columns if block else None for block in blocks]
-    facts = [concatenate(columns, "receipts", name, NUMBER) for name, _ in RECEIPT[:-1]]
+def build_receipts(blocks: Blocks) -> pa.ListArray:
+    """A list per block; null where they were not fetched."""
     raws = [raw for block in blocks if block for raw in block.raw.receipts or ()]
-    return build_lists(
-        "receipts", [*facts, pa.array(raws, BYTES)], [found.receipts if found else None for found in columns]
-    )
-
-
-def build_logs(blocks: Sequence[VerifiedBlock | None]) -> pa.ListArray:
-    """Null where no receipts were fetched."""
+    arrays = [build_receipt_column(blocks, name) for name, _ in RECEIPT[:-1]]
+    structs = pa.StructArray.from_arrays([*arrays, pa.array(raws, BYTES)], fields=list(pa.struct(RECEIPT)))
     columns = [block.columns if block else None for block in blocks]
-    arrays = {name: concatenate(columns, "logs", name, kind) for name, kind in LOG if name != "address_head"}
-    arrays["address_head"] = build_heads([found.address[-1] for found in columns if found])
-    return build_lists("logs", [arrays[name] for name, _ in LOG], [found.logs if found else None for found in columns])
+    offsets = pa.array(accumulate((found.receipts if found else 0 for found in columns), initial=0), pa.int32())
+    absent = pa.array([found is None for found in columns], pa.bool_())
+    return pa.ListArray.from_arrays(offsets, structs, type=ARROW[Table.RECEIPTS].field("receipts").type, mask=absent)
+
+
+def build_receipt_column(blocks: Blocks, name: str) -> pa.Array:
+    columns = [block.columns for block in blocks if block and block.columns]
+    return join(NUMBER, [(found.receipts, getattr(found, name)) for found in columns])
+
+
+# --- a row per log or transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What a block has several of."""
+
+    count: Callable[[VerifiedBlock | None], int]
+    build: Callable[[Blocks, str], pa.Array]
+    """One column of the entries of all blocks, one block after the other."""
+
+
+def build_entries(steps: Sequence[StepRow], names: Sequence[str], inside: Inside) -> list[pa.Array]:
+    blocks = [step.block for step in steps]
+    owners = pa.array(numpy.repeat(numpy.arange(len(steps)), [inside.count(block) for block in blocks]), NUMBER)
+    return [
+        build_step_column(steps, name).take(owners) if name in PLACE_COLUMNS else inside.build(blocks, name)
+        for name in names
+    ]
+
+
+def count_logs(block: VerifiedBlock | None) -> int:
+    return block.columns.logs if block and block.columns else 0
+
+
+def build_log_column(blocks: Blocks, name: str) -> pa.Array:
+    columns = [block.columns for block in blocks if block and block.columns]
+    if name == "address_head":
+        return build_heads([found.address[-1] for found in columns])
+    return join(LOG_KINDS[name], [(found.logs, getattr(found, name)) for found in columns])
 
 
 def build_heads(addresses: Sequence[bytes | None]) -> pa.Array:
@@ -126,80 +157,50 @@ def build_heads(addresses: Sequence[bytes | None]) -> pa.Array:
     return pa.array(heads.ravel().astype(numpy.int64), NUMBER)
 
 
-def build_transactions(blocks: Sequence[VerifiedBlock | None]) -> pa.ListArray:
-    """Null where the source gave no bodies."""
-    bodies = [block.raw.transactions if block else None for block in blocks]
-    raws = [raw for found in bodies for raw in found or ()]
-    arrays = [
-        pa.array([index for found in bodies for index in range(len(found or ()))], NUMBER),
-        pa.array(map(keccak256, raws), BYTES),
-        pa.array([raw[0] if raw[0] < TYPE_END else 0 for raw in raws], NUMBER),
-        pa.array(raws, BYTES),
-    ]
-    return build_lists("transactions", arrays, [None if found is None else len(found) for found in bodies])
+def count_transactions(block: VerifiedBlock | None) -> int:
+    return len(block.raw.transactions or ()) if block else 0
 
 
-def concatenate(columns: Sequence[LogColumns | None], count: str, name: str, kind: pa.DataType) -> pa.Array:
-    """One column of several blocks; `count` names the field that says how many entries each has."""
-    arrays = [build_array(kind, getattr(found, count), getattr(found, name)) for found in columns if found]
+def build_transaction_column(blocks: Blocks, name: str) -> pa.Array:
+    bodies = [block.raw.transactions or () for block in blocks if block]
+    values = (TRANSACTION_VALUES[name](index, raw) for raws in bodies for index, raw in enumerate(raws))
+    return pa.array(values, dict(TRANSACTION)[name])
+
+
+TRANSACTION_VALUES: dict[str, Callable[[int, bytes], int | bytes]] = {
+    "transaction_index": lambda index, raw: index,
+    "transaction_hash": lambda index, raw: keccak256(raw),
+    "type": lambda index, raw: raw[0] if raw[0] < TYPE_END else 0,
+    "raw": lambda index, raw: raw,
+}
+LOG_KINDS = dict(LOG)
+INSIDE: dict[str, Inside] = {
+    Table.LOGS: Inside(count_logs, build_log_column),
+    Table.TRANSACTIONS: Inside(count_transactions, build_transaction_column),
+}
+
+
+def join(kind: pa.DataType, parts: Sequence[tuple[int, Buffers]]) -> pa.Array:
+    """One column of several blocks, given the length and the buffers of each part."""
+    arrays = [pa.Array.from_buffers(kind, count, list(map(wrap, buffers))) for count, buffers in parts]
     return pa.concat_arrays(arrays) if arrays else pa.array([], kind)
 
 
-def build_array(kind: pa.DataType, count: int, buffers: Buffers) -> pa.Array:
-    return pa.Array.from_buffers(kind, count, [part if part is None else pa.py_buffer(part) for part in buffers])
+def wrap(buffer: bytes | None) -> pa.Buffer | None:
+    return None if buffer is None else pa.py_buffer(buffer)
 
 
-def build_lists(name: str, arrays: Sequence[pa.Array], counts: Sequence[int | None]) -> pa.ListArray:
-    """A list per step of the structs that the arrays hold one after the other."""
-    structs = pa.StructArray.from_arrays(arrays, fields=list(INSIDE[name]))
-    offsets = pa.array(accumulate((count or 0 for count in counts), initial=0), pa.int32())
-    absent = pa.array([count is None for count in counts], pa.bool_())
-    return pa.ListArray.from_arrays(offsets, structs, type=pa.list_(INSIDE[name]), mask=absent)
+# --- changes
 
 
-LIST_BUILDERS = {"receipts": build_receipts, "logs": build_logs, "transactions": build_transactions}
-
-
-# --- one table
-
-INSIDE_OF: dict[str, tuple[str, ...]] = {
-    EVERYTHING: tuple(INSIDE),
-    CHANGES: ("logs",),
-    Table.BLOCKS: (),
-    Table.RECEIPTS: ("receipts",),
-    Table.LOGS: ("logs",),
-    Table.TRANSACTIONS: ("transactions",),
-}
-"""What the rows of a table are made of."""
-
-
-def build_table(steps: Sequence[StepRow], table: str, columns: Sequence[str] = ()) -> pa.RecordBatch:
-    """The rows of one table, with all of its columns unless some are named."""
-    rows = build_steps(steps, INSIDE_OF[table])
-    names = list(columns or ARROW[table].names)
-    if table in (EVERYTHING, Table.BLOCKS):
-        return rows.select(names)
-    if table == CHANGES:
-        return flatten_changes(rows).select(names)
-    applied = rows if all(step.step is Step.APPLY for step in steps) else rows.filter(pc.equal(rows["step"], APPLY))
-    return applied.select(names) if table == Table.RECEIPTS else flatten(applied, table, names)
-
-
-def flatten(steps: pa.RecordBatch, inside: str, names: Sequence[str]) -> pa.RecordBatch:
-    """A row for each entry of the lists, with the columns of its step where they are named."""
-    lists = steps[inside]
-    owners, entries = pc.list_parent_indices(lists), pc.list_flatten(lists)
-    arrays = [steps[name].take(owners) if name in PLACE_COLUMNS else pc.struct_field(entries, name) for name in names]
-    return pa.RecordBatch.from_arrays(arrays, names=list(names))
-
-
-def flatten_changes(rows: pa.RecordBatch) -> pa.RecordBatch:
+def build_changes(steps: Sequence[StepRow]) -> pa.RecordBatch:
     """The logs of every step, and behind them a row for each step."""
-    lists = rows["logs"]
-    owners = pc.list_parent_indices(lists)
-    steps = rows.select([*PLACE_COLUMNS, "step"])
-    logs = [*steps.take(owners).columns, *pc.list_flatten(lists).flatten()]
-    marks = [*steps.columns, *(pa.nulls(rows.num_rows, kind) for _, kind in LOG)]
+    places, names = (*PLACE_COLUMNS, "step"), [name for name, _ in LOG]
+    owners = pa.array(numpy.repeat(numpy.arange(len(steps)), [count_logs(step.block) for step in steps]), NUMBER)
+    marks = [build_step_column(steps, name) for name in places]
+    blocks = [step.block for step in steps]
+    logs = [*(mark.take(owners) for mark in marks), *(build_log_column(blocks, name) for name in names)]
+    marks += [pa.nulls(len(steps), kind) for _, kind in LOG]
     arrays = [pa.concat_arrays(pair) for pair in zip(logs, marks, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=ARROW[CHANGES])
 

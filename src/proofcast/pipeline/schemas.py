@@ -24,8 +24,8 @@ class Table(StrEnum):
     """Last here, because it is written last."""
 
 
-EVERYTHING = "everything"
-"""One row per step with its receipts, logs and transactions inside: one verified read for all tables."""
+TASKS = "tasks"
+"""A row per piece of work, to be verified by whoever writes it: one verified read for all tables."""
 
 CHANGES = "changes"
 """A row per log that is applied or undone, and one without a log per step: what a sink needs that delivers logs."""
@@ -80,18 +80,11 @@ EVENT: Fields = [
     ("arguments", pa.map_(TEXT, TEXT)),
     ("fault", TEXT),
 ]
-INSIDE = {
-    "receipts": pa.struct(RECEIPT),
-    "logs": pa.struct(LOG),
-    "transactions": pa.struct(TRANSACTION),
-}
-"""What the row of a step holds a list of."""
-
 ARROW = {
-    EVERYTHING: pa.schema([*PLACE, *STEP, *((name, pa.list_(kind)) for name, kind in INSIDE.items())]),
+    TASKS: pa.schema([("task", BYTES)]),
     CHANGES: pa.schema([*PLACE, ("step", TEXT), *LOG]),
     Table.BLOCKS: pa.schema([*PLACE, *STEP]),
-    Table.RECEIPTS: pa.schema([*PLACE, ("receipts", pa.list_(INSIDE["receipts"]))]),
+    Table.RECEIPTS: pa.schema([*PLACE, ("receipts", pa.list_(pa.struct(RECEIPT)))]),
     Table.LOGS: pa.schema([*PLACE, *LOG]),
     Table.TRANSACTIONS: pa.schema([*PLACE, *TRANSACTION]),
     Table.EVENTS: pa.schema([*PLACE, *EVENT]),

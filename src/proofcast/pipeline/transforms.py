@@ -1,27 +1,16 @@
-"""From frames to frames: the tables in a batch of steps, and the canonical chain in tables of steps."""
+"""From frames to frames: places in tables of steps, and the canonical chain in them."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from proofcast.event import Finality, Step
 from proofcast.pipeline.offsets import Offset
-from proofcast.pipeline.schemas import ARROW, PLACE_COLUMNS, Table
 
 SETTLING = {Finality.SAFE: (Finality.SAFE, Finality.FINALIZED), Finality.FINALIZED: (Finality.FINALIZED,)}
 """Which steps settle a block: what is finalized is safe too."""
 
 
-# --- a batch
-
-
-def select_table(everything: DataFrame, table: Table) -> DataFrame:
-    """The rows of one table out of the rows of steps that hold everything."""
-    if table is Table.BLOCKS:
-        return everything.select(*ARROW[table].names)
-    applied = everything.filter(sql.col("step") == Step.APPLY.value)
-    if table is Table.RECEIPTS:
-        return applied.select(*ARROW[table].names)
-    return applied.select(*PLACE_COLUMNS, sql.inline(table.value))
+# --- places
 
 
 def is_after(offset: Offset) -> Column:

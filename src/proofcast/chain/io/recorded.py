@@ -119,7 +119,7 @@ def read_block(path: Path) -> RawBlock:
             raise EOFError(f"it is cut off, or longer than `{BLOCK_LENGTH_MAX}` bytes")
         return parse_recorded(data)
     except (OSError, EOFError, zlib.error, InvalidInput) as error:
-        raise refuse_file(path, str(error)) from error
+        raise refuse_file(path, error) from error
 
 
 def read_header(path: Path) -> bytes:
@@ -132,11 +132,12 @@ def read_header(path: Path) -> bytes:
         header = head[span.position : span.end]
         parse_header(header)
     except (OSError, zlib.error, InvalidInput) as error:
-        raise refuse_file(path, str(error)) from error
+        raise refuse_file(path, error) from error
     return header
 
 
-def refuse_file(path: Path, why: str) -> InvalidInput:
+def refuse_file(path: Path, error: Exception) -> InvalidInput:
+    why = "it is no gzip, or damaged" if isinstance(error, zlib.error) else getattr(error, "strerror", None) or error
     return InvalidInput(
         Reason.MALFORMED, f"`{path}` is no recorded block: {why}", hint="get the file again, or leave it out"
     )

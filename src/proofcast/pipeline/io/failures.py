@@ -9,6 +9,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from proofcast.errors import InvalidInput, InvalidRequest, ProofcastError, Reason, Unavailable
 
 MARK = re.compile(r'proofcast-refusal (\{".*\})')
@@ -65,9 +68,7 @@ def spoken() -> Iterator[None]:
     """Around whatever calls Spark: a refusal made in a worker is raised here as itself."""
     try:
         yield
-    except ProofcastError:
-        raise
-    except Exception as error:
+    except (PySparkException, Py4JError) as error:
         found = find_refusal(str(error))
         if found is None:
             raise

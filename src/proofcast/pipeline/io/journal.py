@@ -12,7 +12,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from proofcast.feed.io.sqlite import Journal
 from proofcast.feed.journal import JournalEntry
 from proofcast.pipeline.io.failures import carried
-from proofcast.pipeline.io.reading import JournalTask, read_journal
+from proofcast.pipeline.io.reading import JournalTask, read_task
 from proofcast.pipeline.offsets import Offset, OffsetFields, parse_offset
 from proofcast.pipeline.options import ReadOptions
 
@@ -69,7 +69,7 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         with carried():
-            yield from read_journal(partition.value, self._options)
+            yield from read_task(partition.value, self._options)
 
     def commit(self, end: OffsetFields) -> None:
         with carried():

@@ -1,6 +1,7 @@
 """What a worker does: fetch, verify, hand over Arrow batches."""
 
-from collections.abc import Iterator
+import pickle
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -16,11 +17,11 @@ from proofcast.feed.journal import JournalEntry
 from proofcast.pipeline.io.planning import open_checked
 from proofcast.pipeline.options import ReadOptions
 from proofcast.pipeline.rows import StepRow, build_table, select_logs
-from proofcast.pipeline.schemas import EVERYTHING, Table
+from proofcast.pipeline.schemas import ARROW, TASKS, Table
 
-STEPS_PER_ARROW_BATCH = 16
+STEPS_PER_ARROW_BATCH = 32
 """Enough rows to be worth a batch, few enough to stay below some megabytes."""
-WITH_BODIES = (EVERYTHING, Table.TRANSACTIONS)
+WITH_BODIES = (TASKS, Table.TRANSACTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,28 @@ class RangeTask:
     """Whether a row behind the last block says that everything so far is settled."""
 
 
-def read_range(task: RangeTask, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    return build_batches(list_range_steps(task, options), options)
+Task = RangeTask | JournalTask
+
+
+def read_task(task: Task, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """The rows that are asked for, or the task itself for whoever wants to do it elsewhere."""
+    if options.table == TASKS:
+        return iter([pa.record_batch([[pickle.dumps((task, options))]], schema=ARROW[TASKS])])
+    return build_batches(list_steps(task, options), options)
+
+
+def unpack_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[Iterator[StepRow]]:
+    """The steps of each task among rows of `tasks`."""
+    for batch in batches:
+        for packed in batch["task"].to_pylist():
+            yield list_steps(*pickle.loads(packed))
+
+
+def list_steps(task: Task, options: ReadOptions) -> Iterator[StepRow]:
+    """Fetched and verified while they are listed."""
+    if isinstance(task, RangeTask):
+        return list_range_steps(task, options)
+    return (verify_entry(entry, task.chain_id) for entry in task.entries)
 
 
 def list_range_steps(task: RangeTask, options: ReadOptions) -> Iterator[StepRow]:
@@ -59,19 +80,15 @@ def list_range_steps(task: RangeTask, options: ReadOptions) -> Iterator[StepRow]
         )
 
 
-def read_journal(task: JournalTask, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    return build_batches((verify_entry(entry, task.chain_id) for entry in task.entries), options)
-
-
 def verify_entry(entry: JournalEntry, chain_id: int) -> StepRow:
     """The step with its block, which was verified before it was journalled and is again: bytes on a disk may change."""
     step, block = entry.step, None
     if entry.block is not None:
         block = verify_block(entry.block, get_profile(chain_id), step.hash, None, step.trust)
-    elif step.step is Step.APPLY:
+    elif step.step is not Step.FINAL:
         raise InvalidRequest(
             Reason.STALE_SEQUENCE,
-            f"the journal no longer has the bytes of block `{step.number}`, which is final",
+            f"the journal no longer has the bytes of block `{step.number}`, step `{step.sequence}` (`{step.step}`)",
             hint="begin anew: `proofcast pipeline backfill` into another folder, then follow there",
         )
     return StepRow(step.sequence, step.step, step.number, step.hash, step.trust, step.finality, chain_id, block)
@@ -83,9 +100,14 @@ def apply_block(sequence: int, chain_id: int, block: VerifiedBlock) -> StepRow:
 
 def build_batches(steps: Iterator[StepRow], options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """Batches of the wanted table and columns."""
-    while chunk := list(islice(steps, STEPS_PER_ARROW_BATCH)):
+    for chunk in cut(steps):
         if options.log_filter.clauses:
             rows = select_logs(build_table(chunk, options.table), options.log_filter)
             yield rows.select(list(options.columns)) if options.columns else rows
         else:
             yield build_table(chunk, options.table, options.columns)
+
+
+def cut(steps: Iterator[StepRow]) -> Iterator[list[StepRow]]:
+    while chunk := list(islice(steps, STEPS_PER_ARROW_BATCH)):
+        yield chunk

@@ -1,15 +1,15 @@
 """How a batch of steps gets into all tables."""
 
-from collections.abc import Callable, Sequence
-from functools import reduce
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from proofcast.pipeline.decoding import Abi, decode_logs
-from proofcast.pipeline.io.tables import Tables, find_end
+from proofcast.pipeline.decoding import Abi
+from proofcast.pipeline.io.files import FILES, TableFile, WriteRequest, parse_file, write_tasks
+from proofcast.pipeline.io.tables import Tables
 from proofcast.pipeline.offsets import Offset
-from proofcast.pipeline.schemas import Table
-from proofcast.pipeline.transforms import is_after, select_table
+from proofcast.pipeline.schemas import Table, convert_schema
 
 Watch = Callable[[Offset], None]
 """Told how far all tables are whole, after every batch."""
@@ -18,32 +18,39 @@ Watch = Callable[[Offset], None]
 class TableSink:
     """Appends to each table what it does not have yet, `blocks` last; one verified read feeds all of them."""
 
-    def __init__(self, spark: SparkSession, tables: Tables, abis: Sequence[Abi], watch: Watch) -> None:
-        assert abis, "the events of at least one ABI are decoded"
-        self._tables, self._abis, self._watch = tables, abis, watch
+    def __init__(
+        self,
+        spark: SparkSession,
+        tables: Tables,
+        abis: Sequence[Abi],
+        watch: Watch,
+        kept: Collection[Table] = tuple(Table),
+    ) -> None:
+        """`kept` are the tables that are filled, `blocks` among them; the others stay empty."""
+        assert Table.BLOCKS in kept, "`blocks` says how far the others are whole"
+        self._tables, self._abis, self._watch = tables, tuple(abis), watch
+        tables.create(spark)
         self.end = tables.find_end(spark)
         """How far all tables are whole."""
-        self._ends = tables.find_ends(spark, self.end)
+        ends = tables.find_ends(spark, self.end)
+        self._ends = {table: ends[table] for table in Table if table in kept}
 
     def write(self, batch: DataFrame, batch_id: int) -> None:
-        steps = batch.persist()
-        try:
-            end = find_end(steps)
-            if end is not None:
-                self._write_tables(steps, end)
-                self.end, self._ends = end, dict.fromkeys(Table, end)
-                self._watch(end)
-        finally:
-            steps.unpersist()
+        """Have the tasks of a batch done and what they wrote committed."""
+        request = WriteRequest(get_absolute(self._tables.folder), self._ends, self._abis)
+        written = batch.mapInArrow(lambda tasks: write_tasks(tasks, request), convert_schema(FILES)).collect()
+        files = list(map(parse_file, written))
+        steps = [file.end for file in files if file.table is Table.BLOCKS]
+        if steps:
+            self._commit(batch.sparkSession, files, max(steps))
 
-    def _write_tables(self, steps: DataFrame, end: Offset) -> None:
-        for table in Table:
-            after = self._ends[table]
-            rows = self._select(steps.filter(is_after(after)) if after else steps, table)
-            self._tables.append(rows, table, end)
+    def _commit(self, spark: SparkSession, files: Sequence[TableFile], end: Offset) -> None:
+        for table in self._ends:
+            self._tables.append(spark, table, [file for file in files if file.table is table], end)
+        self.end, self._ends = end, dict.fromkeys(self._ends, end)
+        self._watch(end)
 
-    def _select(self, steps: DataFrame, table: Table) -> DataFrame:
-        if table is not Table.EVENTS:
-            return select_table(steps, table)
-        logs = select_table(steps, Table.LOGS)
-        return reduce(DataFrame.unionByName, [decode_logs(logs, abi) for abi in self._abis])
+
+def get_absolute(folder: str) -> str:
+    """Workers may run elsewhere than here."""
+    return folder if "://" in folder else str(Path(folder).absolute())

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from proofcast.pipeline.io.failures import carried
 from proofcast.pipeline.io.journal import JournalStream
 from proofcast.pipeline.io.planning import plan_segments
-from proofcast.pipeline.io.reading import RangeTask, read_range
+from proofcast.pipeline.io.reading import RangeTask, read_task
 from proofcast.pipeline.io.streams import RangeStream
 from proofcast.pipeline.options import ReadOptions, parse_options
 from proofcast.pipeline.pushdown import push_filter
@@ -60,4 +60,4 @@ class EvmReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         with carried():
-            yield from read_range(partition.value, self._options)
+            yield from read_task(partition.value, self._options)

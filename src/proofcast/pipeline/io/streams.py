@@ -18,7 +18,7 @@ from proofcast.chain.verify import disagree, verify_header
 from proofcast.event import Finality
 from proofcast.pipeline.io.failures import carried
 from proofcast.pipeline.io.planning import get_first, get_last, open_checked
-from proofcast.pipeline.io.reading import RangeTask, read_range
+from proofcast.pipeline.io.reading import RangeTask, read_task
 from proofcast.pipeline.offsets import Offset, OffsetFields, parse_offset
 from proofcast.pipeline.options import ReadOptions
 
@@ -68,7 +68,7 @@ class RangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         with carried():
-            yield from read_range(partition.value, self._options)
+            yield from read_task(partition.value, self._options)
 
     def commit(self, end: OffsetFields) -> None:
         done = parse_offset(end).number

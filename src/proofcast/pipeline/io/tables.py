@@ -3,10 +3,12 @@
 `blocks` is written last, so its last row is how far all tables are whole: a crash in between leaves rows in some tables
 behind that place, which no view shows and which the next run, beginning at that place, does not write again. Besides,
 each append carries the place of its end as Delta's transaction version: an append of what a table already has is
-skipped by Delta itself.
+skipped, and of two writers at a time Delta refuses one.
 """
 
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -14,8 +16,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sql
 
 from proofcast.event import Finality
+from proofcast.pipeline.io.files import TableFile
 from proofcast.pipeline.offsets import Offset
-from proofcast.pipeline.schemas import CLUSTERED_BY, Table
+from proofcast.pipeline.schemas import CLUSTERED_BY, Table, get_spark_schema
 from proofcast.pipeline.transforms import compute_last_place, is_after, select_canonical
 
 COMMIT = re.compile(r"\d{20}\.(json|checkpoint\b.*parquet)$")
@@ -69,11 +72,28 @@ class Tables:
         behind = rows.filter(is_after(end)) if end else rows
         return behind.select("sequence", "number", "block_hash", sql.lit(table.value).alias("table"))
 
-    def append(self, rows: DataFrame, table: Table, end: Offset) -> None:
-        """Add rows, all or none; makes the table where it is not there yet."""
+    def create(self, spark: SparkSession) -> None:
+        """Make the tables that are not there yet, empty; `blocks` last."""
+        for table in Table:
+            if not self.exists(spark, table):
+                columns, clusters = get_spark_schema(table).toDDL(), ", ".join(CLUSTERED_BY[table])
+                spark.sql(f"CREATE TABLE {self.get_name(table)} ({columns}) USING delta CLUSTER BY ({clusters})")
+
+    def append(self, spark: SparkSession, table: Table, files: Sequence[TableFile], end: Offset) -> None:
+        """Add files, all or none, up to a place."""
+        if not files:
+            return
+        assert spark._jvm is not None
+        delta = spark._jvm.org.apache.spark.sql.delta
         version = end.sequence << SEQUENCE_SHIFT | end.number
-        writer = rows.write.format("delta").mode("append").clusterBy(*CLUSTERED_BY[table])
-        writer.option("txnAppId", WRITER).option("txnVersion", version).save(self.get_path(table))
+        transaction = delta.DeltaLog.forTable(spark._jsparkSession, self.get_path(table)).startTransaction()
+        if transaction.txnVersion(WRITER) >= version:
+            return
+        actions = spark._jvm.java.util.ArrayList()
+        for action in ({"txn": {"appId": WRITER, "version": version}}, *map(describe_file, files)):
+            actions.add(delta.actions.Action.fromJson(json.dumps(action)))
+        sequence = spark._jvm.scala.jdk.javaapi.CollectionConverters.asScala(actions).toSeq()
+        transaction.commit(sequence, getattr(getattr(delta, "DeltaOperations$ManualUpdate$"), "MODULE$"))
 
     def append_events(self, rows: DataFrame) -> None:
         """Events of blocks that are in the tables already."""
@@ -82,6 +102,12 @@ class Tables:
     def find_chain_id(self, spark: SparkSession) -> int | None:
         found = self.read(spark, Table.BLOCKS).select("chain_id").head()
         return found["chain_id"] if found else None
+
+
+def describe_file(file: TableFile) -> dict[str, object]:
+    """As Delta's protocol has it."""
+    facts = {"path": file.path, "size": file.bytes, "modificationTime": file.modified_ms, "stats": file.statistics}
+    return {"add": facts | {"partitionValues": {}, "dataChange": True}}
 
 
 def find_end(rows: DataFrame) -> Offset | None:

@@ -1,7 +1,7 @@
 """Settled blocks into the tables, from where they end; the same command goes on where it was stopped."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
@@ -10,7 +10,7 @@ from proofcast.pipeline.decoding import Abi
 from proofcast.pipeline.io.sink import TableSink, Watch
 from proofcast.pipeline.io.tables import Tables
 from proofcast.pipeline.offsets import Offset
-from proofcast.pipeline.schemas import EVERYTHING
+from proofcast.pipeline.schemas import TASKS, Table
 
 
 def backfill(
@@ -20,13 +20,14 @@ def backfill(
     abis: Sequence[Abi],
     scratch: str,
     watch: Watch = lambda end: None,
+    kept: Collection[Table] = tuple(Table),
 ) -> Offset | None:
     """Read what `options` name, as far as it is settled now; returns how far the tables are whole then."""
-    sink = TableSink(spark, tables, abis, watch)
+    sink = TableSink(spark, tables, abis, watch, kept)
     beginning = verify_beginning(sink.end, options.get("first"), tables)
     chain = tables.find_chain_id(spark) if sink.end else None
     demanded = {} if chain is None else {"chain_id": str(chain)}
-    steps = spark.readStream.format("evm").options(table=EVERYTHING, **{**options, **demanded, **beginning}).load()
+    steps = spark.readStream.format("evm").options(table=TASKS, **{**options, **demanded, **beginning}).load()
     query = (
         steps.writeStream.foreachBatch(sink.write)
         .option("checkpointLocation", scratch)

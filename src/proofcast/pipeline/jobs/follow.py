@@ -17,7 +17,7 @@ from proofcast.pipeline.io.journal import register_reader
 from proofcast.pipeline.io.outbox import OutboxSink
 from proofcast.pipeline.io.sink import TableSink
 from proofcast.pipeline.offsets import Offset
-from proofcast.pipeline.schemas import CHANGES, EVERYTHING
+from proofcast.pipeline.schemas import CHANGES, TASKS
 
 OUTBOX_READER, TABLES_READER = "outbox", "tables"
 """Names under which the journal keeps what each query has not read yet."""
@@ -58,7 +58,7 @@ def follow(
     register_reader(feed, TABLES_READER, tables.end)
     changes = read_journal(spark, feed, OUTBOX_READER, outbox.end, {"table": CHANGES, **wanted})
     fast = changes.writeStream.foreachBatch(outbox.write).option("checkpointLocation", f"{scratch}/outbox")
-    steps = read_journal(spark, feed, TABLES_READER, tables.end, {"table": EVERYTHING})
+    steps = read_journal(spark, feed, TABLES_READER, tables.end, {"table": TASKS})
     slow = steps.writeStream.foreachBatch(tables.write).option("checkpointLocation", f"{scratch}/tables")
     return FollowQueries(fast.start(), slow.trigger(processingTime=f"{tables_every_s} seconds").start())
 
