@@ -18,12 +18,17 @@ CONTRACTS = {
     "Topics": "src/Topics.sol",
     "TopicsLens": "src/TopicsLens.sol",
     "SignedPublisher": "src/SignedPublisher.sol",
+    "Exchanges": "src/exchanges/Exchanges.sol",
+    "Gauge": "src/exchanges/Gauge.sol",
+    "PubSub": "src/exchanges/PubSub.sol",
     "FlightBoard": "src/examples/FlightBoard.sol",
     "TravelInsurance": "src/examples/TravelInsurance.sol",
     "Counter": "src/testing/Zoo.sol",
     "Noop": "src/testing/Zoo.sol",
     "Burner": "src/testing/Zoo.sol",
     "ReturnBomb": "src/testing/Zoo.sol",
+    "Listener": "src/testing/Pack.sol",
+    "QuietListener": "src/testing/Pack.sol",
 }
 """What is deployed, then what the demo and the tests subscribe with."""
 

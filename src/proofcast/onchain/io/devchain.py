@@ -28,6 +28,8 @@ POLL_S = 0.02
 GAS_LIMIT = 30_000_000
 GAS_LIMIT_SPREAD = 1 << 20
 """Added at random: chains are known by their first block, and those started in one second must differ in it."""
+STATE_EVERY_S = "2"
+"""A chain that is killed loses so much of its history; writing takes milliseconds."""
 LISTENING = re.compile(r"Listening on (127\.0\.0\.1:\d+)")
 
 
@@ -43,6 +45,8 @@ class DevChainOptions:
     gas_limit: int | None = None
     tx_gas_limit: bool = False
     """Enforce EIP-7825's 2^24 gas per transaction."""
+    state_file: Path | None = None
+    """Where the chain is kept, so that the next one goes on from there; None forgets it."""
 
     def get_flags(self) -> list[str]:
         flags = ["--host", "127.0.0.1", "--port", str(self.port)]
@@ -51,6 +55,7 @@ class DevChainOptions:
         flags += ["--block-time", str(self.block_time_s)] if self.block_time_s else []
         flags += ["--gas-limit", str(self.gas_limit or GAS_LIMIT + secrets.randbelow(GAS_LIMIT_SPREAD))]
         flags += ["--enable-tx-gas-limit"] if self.tx_gas_limit else []
+        flags += ["--state", str(self.state_file), "--state-interval", STATE_EVERY_S] if self.state_file else []
         return flags
 
 
