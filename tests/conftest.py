@@ -20,8 +20,9 @@ collect_ignore = [room for room, library in LIBRARIES.items() if not find_spec(l
 CHAIN_TOOLS = frozenset({"anvil", "forge"})
 """Whoever needs one of these is marked `chain`, so that `make test-fast` leaves it out."""
 
+CHECKED = {"kernel": doctor.check_kernel, "kafka": doctor.check_kafka}
 REMEDIES = {program.name: program.remedy for program in doctor.PROGRAMS} | {
-    finding.name: finding.remedy for finding in (doctor.check_data(), doctor.check_kernel())
+    finding.name: finding.remedy for finding in (doctor.check_data(), doctor.check_kernel(), doctor.check_kafka())
 }
 
 # One profile everywhere: no deadline, because a deadline is a timing assertion; the failing example's blob is printed.
@@ -53,8 +54,8 @@ def get_needs(item: pytest.Item) -> set[str]:
 
 
 def is_present(tool: str) -> bool:
-    if tool == "kernel":
-        return doctor.check_kernel().ok
+    if tool in CHECKED:
+        return CHECKED[tool]().ok
     return (doctor.find_data() if tool == "data" else doctor.find_program(tool)) is not None
 
 

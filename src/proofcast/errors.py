@@ -28,6 +28,10 @@ class Reason(StrEnum):
     WRONG_NETWORK = "wrong-network"
     REVERTED = "reverted"
     FENCED = "fenced"
+    ALREADY_EXISTS = "already-exists"
+    UNKNOWN_SUBSCRIPTION = "unknown-subscription"
+    NOT_PENDING = "not-pending"
+    NO_ACCESS = "no-access"
     # InvalidInput
     MALFORMED = "malformed"
     DISAGREES = "disagrees"
@@ -37,6 +41,8 @@ class Reason(StrEnum):
     NOT_YET = "not-yet"
     TOOL_MISSING = "tool-missing"
     NOT_STORED = "not-stored"
+    HELD_ELSEWHERE = "held-elsewhere"
+    TOO_MANY = "too-many"
 
 
 class ProofcastError(Exception):
