@@ -1,7 +1,7 @@
 # Each target does all its own set-up; `make` alone lists them.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help artefacts demo demo-groups test test-fast check bench bench-bindings bench-fuzz bench-follow bench-gas bench-groups bench-invariants bench-kill bench-kill-groups bench-lies bench-matching bench-pipeline bench-verify docs clean system-deps preflight bench-overlay bench-overlay-faults
+.PHONY: help artefacts demo demo-groups test test-fast check bench bench-bindings bench-exchanges bench-fuzz bench-follow bench-gas bench-groups bench-invariants bench-kill bench-kill-broker bench-kill-groups bench-lies bench-matching bench-pipeline bench-verify docs clean system-deps preflight bench-overlay bench-overlay-faults bench-idle bench-soak
 MAKEFLAGS += --no-print-directory
 
 # Programs set up by make come first: tools/solc finds `node`, and Python finds `anvil` and `forge`, by name.
@@ -16,7 +16,8 @@ SPARK := .setup/spark-$(call hash,pyproject.toml constraints.txt $(wildcard src/
 OVERLAY := .setup/overlay-$(call hash,pyproject.toml constraints.txt)
 BROWSER := .setup/browser-$(call hash,pyproject.toml constraints.txt)
 CONTRACTS := .setup/contracts-$(call hash,contracts/package.json contracts/package-lock.json)
-EVERYTHING = $(CORE) $(NATIVE) $(CONTRACTS) $(SPARK) $(OVERLAY) $(BROWSER)
+KAFKA := .setup/kafka-$(call hash,src/proofcast/testing/broker/pom.xml)
+EVERYTHING = $(CORE) $(NATIVE) $(CONTRACTS) $(SPARK) $(OVERLAY) $(BROWSER) $(KAFKA)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,10 +41,13 @@ check: $(EVERYTHING) ## lint, types, formatting and the structure of the house
 	@cd contracts && forge fmt --check
 	@python -m pytest -q tests/test_house.py
 
-bench: bench-bindings bench-fuzz bench-follow bench-gas bench-groups bench-invariants bench-kill bench-kill-groups bench-lies bench-matching bench-pipeline bench-verify bench-overlay bench-overlay-faults ## run every measurement
+bench: bench-bindings bench-exchanges bench-fuzz bench-follow bench-gas bench-groups bench-invariants bench-kill bench-kill-broker bench-kill-groups bench-lies bench-matching bench-pipeline bench-verify bench-overlay bench-overlay-faults bench-idle bench-soak ## run every measurement
 
 bench-bindings: $(CORE) ## routing keys with wildcards among a million bindings
 	@python -m bench.bindings
+
+bench-exchanges: $(CORE) $(CONTRACTS) ## gas of exchanges and queues, beside the reference
+	@python -m bench.exchanges
 
 bench-fuzz: $(CORE) $(NATIVE) ## a million damaged inputs to everything that parses
 	@python -m bench.fuzz
@@ -56,6 +60,9 @@ bench-gas: $(CORE) $(CONTRACTS) ## measure gas against the reference and the pap
 
 bench-groups: $(CORE) $(NATIVE) ## the group server under load, the devices that seal, recovery
 	@python -m bench.groups
+
+bench-kill-broker: $(CORE) $(NATIVE) ## the broker killed 160 times while it delivers, with both stores; random histories
+	@python -m bench.kill_broker
 
 bench-kill-groups: $(CORE) $(NATIVE) ## the group server killed 200 times: nothing promised is lost
 	@python -m bench.kill_groups
@@ -74,6 +81,12 @@ bench-matching: $(CORE) $(NATIVE) ## events matched per second with a million su
 
 bench-pipeline: $(CORE) $(NATIVE) $(SPARK) ## verified tables on Spark, beside go-ethereum in one thread
 	@python -m bench.pipeline
+
+bench-idle: $(CORE) $(NATIVE) ## ten thousand connections that wait: memory, and how soon they hear
+	@python -m bench.broker_idle
+
+bench-soak: $(CORE) $(NATIVE) $(CONTRACTS) $(SPARK) ## ten minutes of a thousand events a second, to every kind of subscriber
+	@python -m bench.soak
 
 bench-verify: $(CORE) $(NATIVE) ## receipts verified per second, beside go-ethereum and the paper
 	@python -m bench.verify
@@ -135,6 +148,11 @@ $(OVERLAY): | $(CORE)
 	@echo 'set-up: libp2p'
 	@pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[overlay]'
 	@rm -f .setup/overlay-* && touch $@
+
+$(KAFKA): | $(CORE)
+	@echo 'set-up: Kafka'
+	@tools/kafka-jars
+	@rm -f .setup/kafka-* && touch $@
 
 # The browser itself is the machine's Chromium; this is what drives it in tests.
 $(BROWSER): | $(CORE)

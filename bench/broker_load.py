@@ -20,7 +20,7 @@ from proofcast.testing.broker.serving import TOPICS
 
 PAYLOAD_BYTES = 1_000
 READ_BYTES = 1 << 20
-WAIT_S_MAX = 120.0
+WAIT_S_MAX = 60.0
 
 
 class Payloads(Publications):
@@ -111,7 +111,7 @@ class Readers:
     def connect(self, count: int, query: str) -> None:
         for _ in range(count):
             connection = socket.create_connection(self.broker.address)
-            request = f"GET /api/v1/events/stream?{query} HTTP/1.1\r\nHost: broker\r\n\r\n"
+            request = f"GET /api/v1/events/stream?{query} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
             connection.sendall(request.encode())
             self.readers.append(Reader(connection))
             self._selector.register(connection, selectors.EVENT_READ, self.readers[-1])

@@ -1,15 +1,19 @@
 """How long a block that a node has takes until its logs are committed in the outbox.
 
-A simulated chain is served over HTTP; the follower polls it, the journal is on disk, Spark reads the journal, and the
-tables are written by their own query meanwhile.
+A simulated chain is served over HTTP, by a process of its own; the follower polls it, the journal is on disk, Spark
+reads the journal, and the tables are written by their own query meanwhile.
+
+`PROOFCAST_FOLLOW_BLOCKS=40` measures as few blocks, to see that it runs.
 """
 
+import os
 import sys
 import tempfile
-import threading
 import time
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -31,8 +35,9 @@ from proofcast.pipeline.offsets import Offset
 from proofcast.testing.chain import ChainSimulator, SimulatedNode
 
 SEED = 2026
-WARM_UP, MEASURED = 90, 240
-"""Blocks. The JVM's compilers need about half a minute."""
+MEASURED = int(os.environ.get("PROOFCAST_FOLLOW_BLOCKS", "400"))
+WARM_UP = min(MEASURED, 180)
+"""Blocks. The JVM's compilers need about a minute."""
 BLOCK_EVERY_S = 0.5
 POLL_S = 0.02
 P50_MS_MAX, P99_MS_MAX = 150, 300
@@ -40,7 +45,7 @@ P50_MS_MAX, P99_MS_MAX = 150, 300
 
 @dataclass(slots=True)
 class Clock:
-    """When each block was there, and when the outbox had it."""
+    """When each block was there, and when the outbox had it; one clock for all processes of a machine."""
 
     available: dict[bytes, float] = field(default_factory=dict)
     committed: dict[int, float] = field(default_factory=dict)
@@ -58,35 +63,45 @@ class Clock:
         return [1e3 * (end - begin) for begin, end in zip(self.available.values(), commits, strict=True)][WARM_UP:]
 
 
-def run(folder: Path, node: SimulatedNode, clock: Clock) -> Journal:
+def serve(parent: Connection) -> None:
+    """The node: says its address, its chain and its first block, mines when told to, and says when each block came."""
+    with SimulatedNode(ChainSimulator(SEED)) as node:
+        parent.send((node.url, node.chain.chain_id, node.chain.head.hash))
+        parent.recv()
+        available = {}
+        for _ in range(WARM_UP + MEASURED):
+            (block,) = node.chain.mine()
+            available[block.hash] = time.monotonic()
+            time.sleep(BLOCK_EVERY_S)
+        parent.send(available)
+        parent.recv()
+
+
+def run(folder: Path, node: Connection, clock: Clock) -> Journal:
     """Follow the node while it mines; ends when all that was mined is in the outbox."""
     feed = folder / "feed"
-    follower = FeedFollower(open_source(node.url), feed, BlockId(0, node.chain.head.hash))
+    url, chain_id, first_hash = node.recv()
+    follower = FeedFollower(open_source(url), feed, BlockId(0, first_hash))
     spark = build_session("local[2]", {"spark.driver.memory": "1g"})
-    outbox = OutboxSink(feed, node.chain.chain_id, clock.note_commit)
+    outbox = OutboxSink(feed, chain_id, clock.note_commit)
     tables = TableSink(spark, Tables(str(folder / "tables")), [get_own_abi()], lambda end: None)
     queries = follow(spark, str(feed), outbox, tables, {}, str(folder / "scratch"))
-    mined, journal = threading.Event(), Journal(feed)
-    threading.Thread(target=mine, args=(node, clock, mined), daemon=True).start()
+    journal = Journal(feed)
+    node.send("mine")
 
     def is_enough() -> bool:
-        done = mined.is_set() and outbox.end.sequence >= journal.read_state().sequence
-        return done or not queries.are_running()
+        if not clock.available and node.poll():
+            clock.available = node.recv()
+        done = clock.available and outbox.end.sequence >= journal.read_state().sequence
+        return bool(done) or not queries.are_running()
 
     try:
         follower.follow(is_enough, lambda: time.sleep(POLL_S))
     finally:
         queries.stop()
         spark.stop()
+        node.send("end")
     return journal
-
-
-def mine(node: SimulatedNode, clock: Clock, mined: threading.Event) -> None:
-    for _ in range(WARM_UP + MEASURED):
-        (block,) = node.chain.mine()
-        clock.available[block.hash] = time.monotonic()
-        time.sleep(BLOCK_EVERY_S)
-    mined.set()
 
 
 def draw(delays_ms: list[float]) -> None:
@@ -101,9 +116,11 @@ def draw(delays_ms: list[float]) -> None:
 
 
 def main() -> int:
-    clock = Clock()
-    with tempfile.TemporaryDirectory(prefix="proofcast-") as folder, SimulatedNode(ChainSimulator(SEED)) as node:
-        delays_ms = clock.compute_delays_ms(run(Path(folder), node, clock))
+    clock, context = Clock(), get_context("spawn")
+    ours, theirs = context.Pipe()
+    context.Process(target=serve, args=(theirs,), daemon=True).start()
+    with tempfile.TemporaryDirectory(prefix="proofcast-") as folder:
+        delays_ms = clock.compute_delays_ms(run(Path(folder), ours, clock))
     draw(delays_ms)
     p50, p99 = (round(float(percentile(delays_ms, at)), 1) for at in (50, 99))
     anchor = "block available at the node -> committed in the outbox"

@@ -7,11 +7,14 @@ message to n recipients is delivered n times, to its sender too.
 import asyncio
 import os
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
+from urllib.parse import urlsplit
 
 import aiohttp
 from nacl.signing import SigningKey
@@ -21,7 +24,7 @@ from proofcast.groups.identity import KeyBundle
 from proofcast.groups.io.connection import Connection, connect
 from proofcast.groups.io.launch import LaunchedServer
 from proofcast.groups.io.stream import CALL, StreamKind
-from proofcast.groups.link import encode_list
+from proofcast.groups.link import encode_list, parse_list
 from proofcast.groups.series import Envelope, Form, Message, Series
 
 COUNTER = slice(33, 41)
@@ -30,7 +33,8 @@ LEAF_NEXT = slice(227, 235)
 """Where the range of a packet ends."""
 WARM_UP_S = 1.0
 DELETE_S = 0.5
-POLL_S = 1.0
+POLL_S = 3.0
+LENGTH_FIELD = re.compile(rb"(?i)content-length: (\d+)")
 CIPHERTEXT_BYTES = 267
 """Per recipient, as the paper's server benchmark has it; ours are 127."""
 
@@ -130,24 +134,65 @@ class Loader:
         await answered
 
 
+class Caller(asyncio.Protocol):
+    """One kept connection, one HTTP request under way; a full client would cost more than the server it measures."""
+
+    def __init__(self, token: str) -> None:
+        self.head = f"HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {token}\r\nContent-Length: "
+        self.buffer = b""
+        self.transport: asyncio.Transport
+        self.answer: asyncio.Future[bytes]
+        self.turn = asyncio.Lock()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        head, found, body = self.buffer.partition(b"\r\n\r\n")
+        length = int(LENGTH_FIELD.findall(head)[0]) if found else 0
+        if found and len(body) >= length:
+            assert head.startswith(b"HTTP/1.1 200"), self.buffer
+            self.buffer = b""
+            if not self.answer.done():
+                self.answer.set_result(body)
+
+    async def call(self, request: str, body: bytes = b"") -> bytes:
+        async with self.turn:
+            self.answer = asyncio.get_running_loop().create_future()
+            self.transport.write(f"{request} {self.head}{len(body)}\r\n\r\n".encode() + body)
+            return await self.answer
+
+
 @dataclass(slots=True)
 class Poller:
-    """One device that sends with a request per batch and asks for what came once a second."""
+    """One device that sends with a request per batch and asks for what came every few seconds."""
 
     device: bytes
     connection: Connection
+    caller: Caller
+    """For sending."""
+    reader: Caller
     counter: int = 0
     end: int = 0
 
     async def receive(self) -> None:
         while True:
             await asyncio.sleep(POLL_S * random.uniform(0.5, 1.5))
-            for packet in await self.connection.read(self.end):
+            answer = await self.reader.call(f"GET /v1/inbox?after={self.end}")
+            for packet in parse_list(answer) if answer else []:
                 self.end = int.from_bytes(packet[LEAF_NEXT], "big")
-            await self.connection.delete(self.end)
+            await self.reader.call(f"DELETE /v1/inbox?before={self.end}")
 
     async def send_batch(self, sender: Sender) -> None:
-        await self.connection.send(sender.number())
+        await self.caller.call("POST /v1/series", encode_list(sender.number()))
+
+
+async def open_caller(connection: Connection) -> Caller:
+    parts = urlsplit(connection.url)
+    token = connection.headers["Authorization"].removeprefix("Bearer ")
+    loop = asyncio.get_running_loop()
+    return (await loop.create_connection(lambda: Caller(token), parts.hostname, parts.port))[1]
 
 
 async def repeat(loader: Loader | Poller, sender: Sender, recipients: int, measured: Measured) -> None:
@@ -167,7 +212,8 @@ async def open_pollers(server: LaunchedServer, keys: list[SigningKey]) -> AsyncI
         for key in keys:
             connection = await stack.enter_async_context(connect(server.url, server.running.server_key, key))
             await connection.publish(make_key_bundle(key))
-            pollers.append(Poller(bytes(key.verify_key), connection))
+            callers = await open_caller(connection), await open_caller(connection)
+            pollers.append(Poller(bytes(key.verify_key), connection, *callers))
         reading = [asyncio.ensure_future(poller.receive()) for poller in pollers]
         try:
             yield pollers

@@ -24,7 +24,7 @@ from proofcast.groups.io.processes import Options
 from proofcast.groups.packet import InboxPacket, parse_packet
 from proofcast.groups.series import Envelope, Form, Message, Series
 
-KILLS = 200
+KILLS = round(200 * float(os.environ.get("PROOFCAST_BENCH_SCALE", "1")))
 DEVICES = 8
 SHARDS = (1, 2, 4)
 KILL_S_MAX = 0.25
@@ -127,10 +127,10 @@ def run(kills: int, seed: int) -> Findings:
     return findings
 
 
-def measure(kills: int = KILLS) -> list[Row]:
-    findings = run(kills, random.SystemRandom().randrange(2**32))
+def measure() -> list[Row]:
+    findings = run(KILLS, random.SystemRandom().randrange(2**32))
     return [
-        Row("kills of the server while devices send", findings.kills, "", kills, "higher", "1, 2 and 4 shards"),
+        Row("kills of the server while devices send", findings.kills, "", 200, "higher", "1, 2 and 4 shards"),
         Row("series acknowledged meanwhile", findings.acknowledged, "", None, "higher", ""),
         Row("epochs seen", len(findings.checkpoints), "", None, "higher", ""),
         Row("acknowledged series lost", findings.lost, "", 0, "lower", "issue: 0"),
@@ -140,4 +140,4 @@ def measure(kills: int = KILLS) -> list[Row]:
 
 
 if __name__ == "__main__":
-    sys.exit(write_report("kill_groups", measure(int(sys.argv[1]) if len(sys.argv) > 1 else KILLS)))
+    sys.exit(write_report("kill_groups", measure()))

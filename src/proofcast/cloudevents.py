@@ -93,10 +93,14 @@ def parse_time(text: str) -> int:
 
 
 def compute_id(event: Event, turn: int) -> str:
-    """Sorts by place on the chain; the hash tells blocks of one height apart."""
     at = event.position
-    step = event.step.value if turn == 1 else f"{event.step.value}-{turn}"
-    return f"{at.chain_id}/{at.block_number:012}/{at.log_index:06}/{at.block_hash.hex()}/{step}"
+    return format_id(at.chain_id, at.block_number, at.log_index, at.block_hash, event.step, turn)
+
+
+def format_id(chain_id: int, block_number: int, log_index: int, block_hash: bytes, step: Step, turn: int) -> str:
+    """Sorts by place on the chain; the hash tells blocks of one height apart."""
+    mark = f"-{turn}" if turn > 1 else ""
+    return f"{chain_id}/{block_number:012}/{log_index:06}/{block_hash.hex()}/{step.value}{mark}"
 
 
 # --- reading

@@ -89,6 +89,23 @@ def test_counters_start_at_zero_and_count_what_happens(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_lag_of_a_stored_subscription_is_told_in_blocks_and_seconds(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        story = Publications(tmp_path, 1)
+        story.publish(1)
+        async with open_broker(tmp_path) as url, aiohttp.ClientSession() as session:
+            await session.post(url + "/api/v1/subscriptions", json={"name": "mine", "start": "oldest"})
+            behind = list_samples(await get_text(url + "/metrics"))
+            assert behind["proofcast_subscription_lag_blocks[('subscription', 'mine')]"] == 1
+            assert behind["proofcast_subscription_lag_seconds[('subscription', 'mine')]"] < 1
+            await session.get(url + "/api/v1/subscriptions/mine/events")
+            offered = list_samples(await get_text(url + "/metrics"))
+            assert offered["proofcast_subscription_lag_blocks[('subscription', 'mine')]"] == 0
+            assert offered["proofcast_subscription_lag_seconds[('subscription', 'mine')]"] > 1e9
+
+    asyncio.run(scenario())
+
+
 async def read_events(stream: aiohttp.ClientResponse, count: int) -> None:
     while count:
         line = await stream.content.readline()

@@ -1,7 +1,7 @@
 """Durable subscriptions over a feed that lives through reorgs, the same tests on SQLite and PostgreSQL."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,10 +12,11 @@ from proofcast.broker.io.deliveries import Deliveries
 from proofcast.broker.io.hub import Hub
 from proofcast.broker.io.store.durable import Store
 from proofcast.broker.io.store.letters import Attempt
+from proofcast.broker.scope import Scope
 from proofcast.broker.selection import Selection
 from proofcast.broker.start import AtBlock, Oldest
 from proofcast.broker.subscription import Pending, Status, Terms, Transport
-from proofcast.errors import InvalidRequest, Reason, Unavailable
+from proofcast.errors import InvalidInput, InvalidRequest, Reason, Unavailable
 from proofcast.event import Finality, Step
 from proofcast.testing.feed.story import START, LogName, Story
 
@@ -318,5 +319,66 @@ def test_newest_attempts_are_kept(tmp_path: Path, store_address: str) -> None:
             assert len(await deliveries.store.read_attempts("flights", 10**9, 5_000)) == 1_001
             await deliveries.store.delete("flights")
             assert await deliveries.store.run(lambda at: at.read("SELECT count(*) FROM attempt")) == [(0,)]
+
+    asyncio.run(scenario())
+
+
+# --- backup
+
+
+def test_backup_moves_everything_to_another_store(tmp_path: Path, store_address: str) -> None:
+    async def scenario() -> None:
+        story = Story(tmp_path, 1)
+        story.adopt([story.make_block(START, [story.make_log(), story.make_log()])])
+        secret = Terms(RAW.selection, transport=Transport.WEBHOOK, secrets=("whsec_x",), options={"url": "x"})
+        async with open_store(tmp_path, store_address) as deliveries:
+            await create(deliveries, terms=secret)
+            await deliveries.read(await deliveries.hold("flights"), 10)
+            before = await deliveries.store.get("flights")
+            await deliveries.store.back_up(tmp_path / "backup")
+            with pytest.raises(InvalidRequest, match="not empty"):
+                await deliveries.store.restore(tmp_path / "backup")
+        assert (tmp_path / "backup").stat().st_mode & 0o077 == 0
+        async with open_store(tmp_path, str(tmp_path / "other.sqlite")) as deliveries:
+            await deliveries.store.restore(tmp_path / "backup")
+            assert await deliveries.store.get("flights") == before
+            again = await deliveries.read(await deliveries.hold("flights"), 10)
+            assert [one.is_repeated for one in again] == [True, True]
+            await deliveries.store.back_up(tmp_path / "again")
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:-9], lambda data: b"{}" + data])
+def test_damaged_backup_restores_nothing(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    async def scenario() -> None:
+        store = Store(str(tmp_path / "one.sqlite"))
+        await store.add_key("id", b"digest", "label", Scope.READ, 0)
+        await store.back_up(tmp_path / "backup")
+        await store.close()
+        (tmp_path / "damaged").write_bytes(damage((tmp_path / "backup").read_bytes()))
+        other = Store(str(tmp_path / "two.sqlite"))
+        with pytest.raises(InvalidInput):
+            await other.restore(tmp_path / "damaged")
+        assert await other.find_keys() == []
+        await other.close()
+
+    asyncio.run(scenario())
+
+
+def test_history_read_during_append(tmp_path: Path) -> None:
+    """Flaw O6: whoever reads while another process writes sees whole states only."""
+
+    async def scenario() -> None:
+        story = Story(tmp_path, 1)
+        async with open_store(tmp_path, str(tmp_path / "broker.sqlite")) as deliveries:
+            await create(deliveries)
+            writing = asyncio.get_running_loop().run_in_executor(None, lambda: [story.grow() for _ in range(40)])
+            held: list[LogName] = []
+            holding = await deliveries.hold("flights")
+            while not writing.done() or held != story.list_logs(Finality.LATEST):
+                pending = await deliveries.extend(holding, 7)
+                perform(held, pending)
+                await deliveries.store.acknowledge(holding, [one.ordinal for one in pending])
 
     asyncio.run(scenario())

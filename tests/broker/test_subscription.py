@@ -1,4 +1,4 @@
-"""Durable subscriptions over HTTP: made, fetched, acknowledged, streamed, changed; and their rules in the machine alone."""
+"""Durable subscriptions over HTTP: made, fetched, acknowledged, streamed, changed; through random histories."""
 
 import asyncio
 import itertools

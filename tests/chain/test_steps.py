@@ -2,13 +2,14 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from proofcast.chain.segment import BlockId
 from proofcast.chain.steps import REORG_DEPTH_MAX, BlockLink, CanonicalChain, ChainStep
+from proofcast.chain.trust import Trust
 from proofcast.cli.doctor import find_data
 from proofcast.errors import InvalidInput, Reason, Unavailable
 from proofcast.ethereum import rlp
@@ -120,6 +121,20 @@ def test_lower_finality_is_lag() -> None:
 def test_finality_ahead_of_us_waits() -> None:
     chain = CanonicalChain(GENESIS)
     assert chain.settle(Finality.FINALIZED, BlockId(9, b"9" * 32)) == []
+
+
+def test_ancestors_of_an_agreed_block_are_agreed_from_then_on() -> None:
+    chain = CanonicalChain(GENESIS)
+    linked = build_branch(GENESIS, 3, "a")
+    assert {step.trust for step in chain.adopt(linked)} == {Trust.LINKED}
+    agreed = replace(build_branch(linked[-1].id, 1, "a")[0], trust=Trust.AGREED)
+    chain.adopt([agreed])
+    assert [link.trust for link in chain.list_links()] == [Trust.AGREED] * 4
+    (final,) = chain.settle(Finality.SAFE, linked[1].id)
+    assert final.trust is Trust.AGREED
+    undone, *_ = chain.adopt(build_branch(linked[-1].id, 2, "b"))
+    assert (undone.step, undone.trust) == (Step.UNDO, Trust.AGREED)
+    assert [link.trust for link in chain.list_links()] == [Trust.AGREED] * 3 + [Trust.LINKED] * 2
 
 
 def test_reorg_takes_the_safe_block_back() -> None:

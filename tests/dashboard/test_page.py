@@ -63,6 +63,20 @@ def test_other_files_are_not_served(path: str, stage: Stage) -> None:
     assert httpx.get(stage.url + path).status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("event_id", "status"),
+    [("nonsense", 400), (f"31337/000000000001/000000/{'ab' * 32}/apply", 503), ("topic", 400)],
+    ids=["no id", "unknown block", "no publication"],
+)
+def test_journey_of_nothing_is_refused(event_id: str, status: int, stage: Stage, flights: bytes) -> None:
+    if event_id == "topic":  # its creation is a log of the same contract
+        head = stage.playground.rpc.call("eth_getBlockByNumber", "0x3", False)
+        event_id = f"31337/{3:012}/{0:06}/{str(head['hash'])[2:]}/apply"
+    answer = httpx.get(f"{stage.url}/api/v1/events/{event_id}/journey")
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
 def test_markup_is_shown_and_never_interpreted(stage: Stage, visit: "Visit") -> None:
     stage.publish(stage.create_topic(MARKUP), MARKUP.encode())
     event = find_event(visit, "bold")

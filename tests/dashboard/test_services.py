@@ -22,10 +22,13 @@ class Receiver(ThreadingHTTPServer):
 
 
 class Answering(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
         assert isinstance(self.server, Receiver)
         self.send_response(self.server.status)
+        self.send_header("content-length", "0")
         self.end_headers()
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002

@@ -18,12 +18,12 @@ from proofcast.onchain.io.artefacts import load_artefact
 from proofcast.onchain.lens import compute_index
 from proofcast.onchain.outcome import Outcome
 from proofcast.onchain.policy import Access, Policy, Terms
+from proofcast.onchain.refusal import Refusal
 from proofcast.onchain.reverts import (
     LENS_REFUSALS,
     SIGNED_PUBLISHER_REFUSALS,
     SUBSCRIBER_REFUSALS,
     TOPICS_REFUSALS,
-    Refusal,
     decode_revert,
 )
 

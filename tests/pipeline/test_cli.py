@@ -11,7 +11,6 @@ from proofcast.cli import main
 from proofcast.testing.chain import ChainSimulator
 
 SEED = 10
-QUICK = ["--master", "local[1]", "--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +53,3 @@ def test_help_needs_no_spark() -> None:
     code = f"import sys; from proofcast.cli import main; {ask}"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.endswith("False\n")
-
-
-@pytest.mark.needs("java")
-@pytest.mark.slow
-def test_backfill_in_a_process_of_its_own(recorded: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "proofcast.cli", "pipeline", "backfill", "--tables", tmp_path / "t", *QUICK]
-    answer = subprocess.run([*command, "--source", recorded, "--first", "1", "--json"], capture_output=True, text=True)
-    assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.startswith('{"number": 4, "hash": "0x')
-    assert "Spark" not in answer.stderr

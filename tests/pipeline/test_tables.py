@@ -1,10 +1,13 @@
 """Tables: cut off anywhere they go on; what was changed in them is found; the canonical view is that of an oracle."""
 
 import random
+from functools import reduce
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
 
 from proofcast.chain.io.recorded import write_blocks
 from proofcast.chain.segment import BlockId
@@ -43,13 +46,14 @@ def recorded(chain: ChainSimulator, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession, recorded: str, tmp_path_factory: pytest.TempPathFactory) -> Tables:
-    """Filled by a run that was cut off four times: before the first append, between tables, before the watermark."""
+    """Filled by a run that was cut off before the watermark of its first batch, and between tables of its second.
+
+    Each with another size of batches: a table may have more, or less, of a batch than the next run brings.
+    """
     folder = tmp_path_factory.mktemp("tables")
-    for run, crash_at in enumerate((0, 1, 4, 7)):
-        crashing = CrashingTables(str(folder), crash_at)
-        # Another size of batches each time: a table may have more, or less, of a batch than the next run brings.
-        with pytest.raises(Exception, match="SimulatedCrash"):
-            fill(spark, crashing, recorded, 2 + run % 2, folder / f"run{run}")
+    for per_batch, crash_at in ((3, 4), (2, 6)):
+        with pytest.raises(PySparkException, match="SimulatedCrash"):
+            fill(spark, CrashingTables(str(folder), crash_at), recorded, per_batch, folder / f"run{crash_at}")
     fill(spark, Tables(str(folder)), recorded, 8, folder / "last")
     return Tables(str(folder))
 
@@ -93,10 +97,6 @@ def test_audit_names_the_first_bad_block(spark: SparkSession, chain: ChainSimula
     found = audit(spark, tables).first_bad
     assert found is not None
     assert (found.number, found.hash) == (number, chain.canonical[number].hash)
-    spark.sql(f"UPDATE {tables.get_name(Table.BLOCKS)} SET gas_used = 1 WHERE number = 1 AND step = 'apply'")
-    found = audit(spark, tables).first_bad
-    assert found is not None
-    assert "`gas_used`" in found.fault
     assert compact(spark, tables)["logs"] == 1
 
 
@@ -135,15 +135,19 @@ def test_canonical_view_is_the_oracles(spark: SparkSession, seed: int) -> None:
         | {"finality": step.finality.value}
         for step in steps
     ]
-    blocks = spark.createDataFrame([tuple(row.values()) for row in rows], schema).persist()
+    blocks = spark.createDataFrame([tuple(row.values()) for row in rows], schema)
     expected: dict[int, bytes] = {}
     for step in steps:  # the brute-force way: do what each step says
         if step.step == "apply":
             expected[step.number] = step.hash
         elif step.step == "undo":
             assert expected.pop(step.number) == step.hash
-    for finality in Finality:
-        limit = machine.get_settled(finality).number
-        found = select_canonical(blocks, blocks, finality).select("number", "block_hash").collect()
-        assert dict(map(tuple, found)) == {at: value for at, value in expected.items() if at <= limit}, finality
-    blocks.unpersist()
+    views = [select_canonical(blocks, blocks, at).select(sql.lit(at.value), "number", "block_hash") for at in Finality]
+    found = {tuple(row) for row in reduce(DataFrame.union, views).collect()}
+    limits = {finality: machine.get_settled(finality).number for finality in Finality}
+    assert found == {
+        (finality, number, block_hash)
+        for finality, limit in limits.items()
+        for number, block_hash in expected.items()
+        if number <= limit
+    }

@@ -219,6 +219,10 @@ contract Exchanges is Routing, Holding {
             uint256 takers = value == 0 ? 0 : _countTakers(queues);
             if (takers == 0) _giveBack(header);
             uint256 taken;
+            uint256 free;
+            assembly ("memory-safe") {
+                free := mload(0x40)
+            }
             for (uint256 i; i < queues.length; ++i) {
                 page.reserve = (queues.length - 1 - i) * (HOLD_GAS + payload.length / 2);
                 header.value = 0;
@@ -226,6 +230,10 @@ contract Exchanges is Routing, Holding {
                     header.value = _shareOf(value, takers, taken++);
                 }
                 _arrive(queues[i], header, key, payload, page);
+                // What one queue wrote into memory the next may overwrite; else long payloads would cost the square of the queues.
+                assembly ("memory-safe") {
+                    mstore(0x40, free)
+                }
             }
             // A callback may have emptied a queue that was counted.
             for (; taken < takers; ++taken) {

@@ -20,7 +20,7 @@ abstract contract Holding is Books {
     /// @dev Per queue.
     uint256 public constant HELD_MAX = 1_024;
     /// @dev For what follows the last callback of a page: its place, its hash, its log.
-    uint256 private constant FINISH_GAS = 150_000;
+    uint256 private constant FINISH_GAS = 180_000;
     /// @dev What a callback costs beside its own gas: a cold account and record, the 64th that stays behind is counted apart.
     uint256 private constant CALLBACK_OVERHEAD_GAS = 8_000;
     uint256 private constant CREDIT_GAS = 24_000;
@@ -197,7 +197,7 @@ abstract contract Holding is Books {
         }
         book.state = state.withDelivering();
         done = _deliver(queue, header, key, payload, page);
-        if (done) _reward(book, payee);
+        _reward(book, payee);
     }
 
     /// @inheritdoc IExchanges

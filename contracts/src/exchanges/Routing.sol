@@ -105,7 +105,7 @@ abstract contract Routing is Books {
             uint256 count;
             chosen = new bytes32[](length);
             for (uint256 i; i < length; ++i) {
-                Binding storage binding = book.bindings[i];
+                Binding storage binding = _bindingAt(book.bindings, i);
                 if (!pattern.isFanout && !_isMeant(pattern, binding.key)) continue;
                 bytes32 queue = binding.queue;
                 QueueState queueState = _queues[queue].state;
@@ -116,6 +116,14 @@ abstract contract Routing is Books {
             assembly ("memory-safe") {
                 mstore(chosen, count)
             }
+        }
+    }
+
+    /// @dev Without a look at the length, which the loop knows.
+    function _bindingAt(Binding[] storage bindings, uint256 place) private pure returns (Binding storage binding) {
+        assembly ("memory-safe") {
+            mstore(0, bindings.slot)
+            binding.slot := add(keccak256(0, 32), shl(1, place))
         }
     }
 

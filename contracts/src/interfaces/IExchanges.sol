@@ -63,7 +63,7 @@ interface IExchanges {
         uint256 lifetime;
         /// Exact gas of each callback, at most 4 million.
         uint256 callbackGas;
-        /// Paid from the queue's fund to who releases or expires a message, as far as the fund reaches.
+        /// Paid from the queue's fund to who releases a page or expires a message, as far as the fund reaches.
         uint256 reward;
         /// Queue that gets what expires, or 0.
         bytes32 deadLetter;

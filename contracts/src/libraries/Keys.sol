@@ -15,7 +15,9 @@ struct Pattern {
     uint256 repeating;
     /// Elements that may read nothing.
     uint256 skippable;
-    /// The state after the last element.
+    /// The states before the first character.
+    uint256 start;
+    /// The number of elements: the state in which a key may end.
     uint256 end;
     bytes automaton;
 }
@@ -93,6 +95,7 @@ library Keys {
                 else if (hashMayBeNothing) pattern.skippable |= bit;
             }
             pattern.masks = masks;
+            pattern.start = _skip(1, pattern.skippable);
             pattern.end = part.length;
             pattern.isFanout = part.length == 1 && uint8(part[0]) == STAR;
             pattern.isDirect = pattern.wild == 0;
@@ -105,7 +108,7 @@ library Keys {
             if (pattern.automaton.length != 0) return Automata.accepts(pattern.automaton, key, length);
             (uint256 masks, uint256 wild, uint256 repeating, uint256 skippable) =
                 (pattern.masks, pattern.wild, pattern.repeating, pattern.skippable);
-            uint256 states = _skip(1, skippable);
+            uint256 states = pattern.start;
             for (uint256 end = key + length; key < end && states != 0; ++key) {
                 uint256 c;
                 uint256 readers;

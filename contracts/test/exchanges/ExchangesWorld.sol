@@ -22,7 +22,7 @@ contract ExchangesWorld is Test {
     mapping(bytes32 => IExchanges.Header[]) private _waiting;
     uint256 public released;
     uint256 public expired;
-    /// @dev Releases that did not end their message.
+    /// @dev Publications that did not end their message.
     uint256 public pages;
 
     constructor() {
@@ -33,8 +33,8 @@ contract ExchangesWorld is Test {
             exchanges.requestBinding(exchange, queues[i], string.concat("key-", vm.toString(i)));
             exchanges.requestBinding(exchange, queues[i], "all");
         }
-        for (uint256 i; i < 6; ++i) {
-            animals.push(i % 3 == 0 ? PackAnimal(new Trickster(Trickster.Trick.Burn)) : PackAnimal(new Listener()));
+        for (uint256 i; i < 8; ++i) {
+            animals.push(i % 4 != 1 ? PackAnimal(new Trickster(Trickster.Trick.Burn)) : PackAnimal(new Listener()));
         }
     }
 
@@ -56,6 +56,7 @@ contract ExchangesWorld is Test {
         if (seed % 7 == 0) key = "all";
         vm.recordLogs();
         exchanges.publish{gas: 8_600_000, value: 3 + uint256(value) % 1 ether}(exchange, key, PAYLOAD);
+        if (exchanges.getQueue(queues[1]).pending) ++pages;
         _note();
     }
 
@@ -77,8 +78,7 @@ contract ExchangesWorld is Test {
         try exchanges.release{gas: 8_600_000}(queue, _waiting[queue][index], "", PAYLOAD, address(this)) returns (
             bool done
         ) {
-            if (!done) ++pages;
-            else ++released;
+            if (done) ++released;
             if (done) _forget(queue, index);
         } catch (bytes memory reason) {
             bytes4 why = bytes4(reason);

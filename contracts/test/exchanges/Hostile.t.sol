@@ -4,7 +4,7 @@ pragma solidity ^0.8.28;
 import {Member} from "../../src/exchanges/Member.sol";
 import {PubSub} from "../../src/exchanges/PubSub.sol";
 import {IExchanges} from "../../src/interfaces/IExchanges.sol";
-import {Listener, Trickster} from "../../src/testing/Pack.sol";
+import {Listener, QuietListener, Trickster} from "../../src/testing/Pack.sol";
 import {Outcome} from "../../src/types/Outcome.sol";
 import {ExchangesTest} from "./ExchangesTest.sol";
 
@@ -61,6 +61,15 @@ contract HostileTest is ExchangesTest {
             vm.revertToState(state);
         }
         assertGt(made, 10);
+    }
+
+    function test_longPayload_toManyQueues() public {
+        for (uint256 i; i < 20; ++i) {
+            joinWith(makeQueue(string.concat("many-", vm.toString(i))), new QuietListener());
+        }
+        uint256 before = gasleft();
+        exchanges.publish(exchange, "many-*", new bytes(65_536));
+        assertLt(before - gasleft(), 2_500_000, "memory is used again");
     }
 
     /* PAGES */

@@ -30,7 +30,7 @@ from proofcast.feed.publication import (
 )
 from proofcast.feed.view import Move, View
 
-DATA, END = b"\ndata: ", b"\n\n"
+ID, DATA, END = b"id: ", b"\ndata: ", b"\n\n"
 TOPICS_LENGTH = 4 * WORD
 NO_KEY_DIGITS = NO_KEY.hex()
 
@@ -64,6 +64,11 @@ class Entry:
         if not self._frame:
             self._frame = self._build_frame()
         return self._frame
+
+    @property
+    def cursor(self) -> str:
+        """What a subscriber holds that has this, as text: the frame's id."""
+        return self.frame[len(ID) : self.frame.index(b"\n")].decode()
 
     @property
     def json(self) -> bytes:

@@ -19,7 +19,7 @@ from enum import StrEnum
 from proofcast.broker.entry import Entry
 from proofcast.broker.selection import Selection, format_selection, parse_selection
 from proofcast.errors import InvalidRequest, Reason
-from proofcast.event import Event, Finality, Step
+from proofcast.event import Finality, Step
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 BATCH_SIZE_MAX = 1_000
@@ -129,26 +129,32 @@ def select_entries(
     """Which of the entries on somebody's way it is offered; `given` is what it was offered before and may be undone."""
     held, chosen = set(given), []
     for entry in entries:
-        event = entry.delivery.event
-        log = get_log_name(event)
-        if event.step is Step.UNDO and log in held:
+        log = get_log_name(entry)
+        if entry.move.step is Step.UNDO and log in held:
             held.discard(log)
             chosen.append(entry)
-        elif event.step is Step.APPLY and selection.matches(event, names):
+        elif entry.move.step is Step.APPLY and is_wanted(entry, selection, names):
             held.add(log)
             chosen.append(entry)
     return chosen
 
 
-def get_log_name(event: Event) -> LogName:
-    return event.position.block_hash, event.position.log_index
+def is_wanted(entry: Entry, selection: Selection, names: Mapping[bytes, str]) -> bool:
+    if selection.name or selection.publisher or selection.contract:
+        return selection.matches(entry.delivery.event, names)
+    return entry.topic != b"" and selection.topic in (b"", entry.topic)
 
 
-def get_order_key(event: Event, ordering: Ordering) -> str:
+def get_log_name(entry: Entry) -> LogName:
+    return entry.move.record[5], entry.move.record[1]
+
+
+def get_order_key(entry: Entry, ordering: Ordering) -> str:
     """Deliveries with the same one arrive in the ledger's order; raw logs are ordered by contract."""
-    if event.sequence == 0:
-        return event.source
-    return event.topic.hex() if ordering is Ordering.TOPIC else f"{event.topic.hex()}/{event.key.hex()}"
+    if not entry.topic:
+        return entry.delivery.event.source
+    topic = entry.topic.hex()
+    return topic if ordering is Ordering.TOPIC else f"{topic}/{entry.delivery.event.key.hex()}"
 
 
 # --- terms, as requests and the store write them

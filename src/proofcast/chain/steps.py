@@ -17,7 +17,7 @@ A safe block is a node's guess: a reorg may undo it, and then the safe block is 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from proofcast.chain.segment import BlockId, shorten_hash
 from proofcast.chain.trust import Trust
@@ -130,7 +130,23 @@ class CanonicalChain:
             self._links.append(link)
             self._numbers[link.hash] = link.number
             steps.append(self._number(Step.APPLY, link))
+        self._raise_trust(len(self._links) - len(branch))
         return steps
+
+    def _raise_trust(self, held: int) -> None:
+        """Parent links prove the ancestors of a hash: what leads to the head is believed at least as much as the head.
+
+        Steps that were made stay as they are; those still to come of the same blocks carry the stronger word.
+        """
+        strongest = self._links[-1].trust
+        for at in range(len(self._links) - 2, -1, -1):
+            link = self._links[at]
+            if not link.trust.reaches(strongest):
+                self._links[at] = replace(link, trust=strongest)
+            elif at < held:
+                return  # so do all before it, since the last adoption
+            else:
+                strongest = link.trust
 
     def _find_parent(self, branch: Sequence[BlockLink]) -> BlockId:
         """The block held on which the branch stands, once everything about the branch was checked."""

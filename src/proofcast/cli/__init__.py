@@ -33,6 +33,7 @@ NOUNS = {
     "device": Noun("Make and show the identities of this machine's devices.", "groups"),
     "doctor": Noun("Say what works on this machine, what does not, and how to get it."),
     "event": Noun("Follow events, and check evidence of one without trusting anybody.", "broker"),
+    "exchange": Noun("Route messages by keys to queues, on a chain."),
     "group": Noun("Talk in groups whose order and content no server can change unnoticed.", "groups"),
     "key": Noun("Make, list and revoke the keys of a broker.", "broker"),
     "match": Noun("Print which subscriptions each event matches, and why."),
@@ -40,6 +41,7 @@ NOUNS = {
     "peer": Noun("Take part in publish/subscribe with no server.", "overlay"),
     "pipeline": Noun("Turn blocks into verified tables, on Spark.", "spark"),
     "subscription": Noun("Make, look at, pause and redrive durable subscriptions.", "broker"),
+    "queue": Noun("Hold messages of exchanges and deliver them to contracts."),
     "topic": Noun("Create topics, publish to them, subscribe contracts."),
     "up": Noun("Run everything: chain, contracts, pipeline, broker, dashboard.", "broker"),
 }

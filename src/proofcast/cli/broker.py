@@ -1,46 +1,26 @@
 """`proofcast broker`: verified events to whoever subscribes."""
 
 import asyncio
-import ipaddress
 import signal
 from importlib import resources
 from pathlib import Path
+from typing import Unpack
 
 import click
 from aiohttp import web
-from click.types import FuncParamType
 
 from proofcast.broker.io.door import STORE
-from proofcast.broker.io.guard import Network
 from proofcast.broker.io.http import Settings, build_runner
 from proofcast.broker.io.routes.dashboard import DASHBOARD
 from proofcast.broker.io.store.durable import Store
+from proofcast.cli.broker_serving import ServeOptions, add_options, build_settings
 from proofcast.cli.output import note
-from proofcast.cli.values import ADDRESS, refuse
+from proofcast.cli.stores import REQUIRED_STORE, STORE_OPTION, use_store
+from proofcast.cli.values import ADDRESS
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.onchain.io.artefacts import get_contracts
 
-STORE_OPTION = click.option(
-    "--store",
-    envvar="PROOFCAST_STORE",
-    default="",
-    help="SQLite file, or `postgresql://...`; an address with a password belongs into PROOFCAST_STORE."
-    "  [default: `broker.sqlite` in the feed's folder]",
-)
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-
-
-def parse_network(text: str) -> Network:
-    try:
-        return ipaddress.ip_network(text)
-    except ValueError as error:
-        raise refuse(
-            f"`{text}` is no address or network (`{error}`)", "write e.g. `127.0.0.1` or `10.0.0.0/8`"
-        ) from error
-
-
-NETWORK = FuncParamType(parse_network)
-NETWORK.name = "network"
 
 
 @click.group()
@@ -53,19 +33,13 @@ def broker() -> None:
 @click.option("--topics", type=ADDRESS, help="`Topics`, where it is not at its usual address.")
 @STORE_OPTION
 @click.option(
-    "--allow-receiver",
-    "receivers",
-    type=NETWORK,
-    multiple=True,
-    help="Private addresses that webhooks may go to, e.g. `127.0.0.1` or `10.0.0.0/8`; repeat.",
-)
-@click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen at; beyond loopback there must be a key."
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 takes a free one.")
-def serve(feed: Path, topics: bytes | None, store: str, receivers: tuple[Network, ...], host: str, port: int) -> None:
+@add_options
+def serve(feed: Path, topics: bytes | None, store: str, host: str, port: int, **options: Unpack[ServeOptions]) -> None:
     """Serve what is in a feed, and what comes into it, until interrupted."""
-    settings = Settings(store=store, allowed_receivers=receivers)
+    settings = build_settings(store, options)
     asyncio.run(serve_until_interrupted(feed, get_contracts(topics).topics, settings, host, port))
 
 
@@ -105,3 +79,21 @@ async def listen(runner: web.AppRunner, host: str, port: int) -> None:
             f"`{host}:{port}` cannot be listened at (`{error.strerror}`)",
             hint="name another `--port`",
         ) from error
+
+
+@broker.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@REQUIRED_STORE
+def backup(file: Path, store: str) -> None:
+    """Write subscriptions, cursors, pending deliveries, dead letters and keys into FILE, while the broker runs."""
+    count = use_store(store, lambda opened: opened.back_up(file))
+    note(f"{count} rows in {file}; it holds the keys of webhooks, so keep it to yourself")
+
+
+@broker.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@REQUIRED_STORE
+def restore(file: Path, store: str) -> None:
+    """Put FILE back into an empty store, SQLite or PostgreSQL; what was delivered since comes again."""
+    count = use_store(store, lambda opened: opened.restore(file))
+    note(f"{count} rows restored")

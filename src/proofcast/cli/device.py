@@ -85,7 +85,7 @@ def read_statement(path: Path) -> bytes:
 
 def parse_server_key(text: str) -> bytes:
     try:
-        key = bytes.fromhex(text)
+        key = bytes.fromhex(text.removeprefix("0x"))
     except ValueError:
         key = b""
     if len(key) != 32:

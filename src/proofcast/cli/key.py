@@ -1,25 +1,15 @@
 """`proofcast key`: who may use a broker."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import TypeVar
 
 import click
 
 from proofcast.broker.io.access import make_key
-from proofcast.broker.io.store.durable import Store
 from proofcast.broker.scope import Scope
 from proofcast.cli.output import emit, format_table, note
+from proofcast.cli.stores import REQUIRED_STORE, use_store
 
-STORE = click.option(
-    "--store",
-    envvar="PROOFCAST_STORE",
-    required=True,
-    help="The broker's store: SQLite file, or `postgresql://...`, which belongs into PROOFCAST_STORE.",
-)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-Result = TypeVar("Result")
 
 
 @click.group()
@@ -31,22 +21,22 @@ def key() -> None:
 @click.argument("label")
 @click.option("--scope", type=click.Choice([one.value for one in Scope]), default=Scope.READ.value, show_default=True)
 @click.option("--rate", type=click.IntRange(min=0), default=0, show_default=True, help="Requests a second; 0: any.")
-@STORE
+@REQUIRED_STORE
 @AS_JSON
 def create(label: str, scope: str, rate: int, store: str, as_json: bool) -> None:
     """Make a key for LABEL, whoever that is; it is shown this once."""
     made = make_key()
-    run(store, lambda opened: opened.add_key(made.id, made.digest, label, Scope(scope), rate))
+    use_store(store, lambda opened: opened.add_key(made.id, made.digest, label, Scope(scope), rate))
     emit(as_json, {"id": made.id, "key": made.text, "label": label, "scope": scope, "rate_per_s": rate}, made.text)
     note(f"send it as `Authorization: Bearer`; `proofcast key revoke {made.id}` ends it")
 
 
 @key.command(name="list")
-@STORE
+@REQUIRED_STORE
 @AS_JSON
 def list_keys(store: str, as_json: bool) -> None:
     """List the keys, without what is secret."""
-    found = run(store, lambda opened: opened.find_keys())
+    found = use_store(store, lambda opened: opened.find_keys())
     shown = [
         {
             "id": one.id,
@@ -63,19 +53,8 @@ def list_keys(store: str, as_json: bool) -> None:
 
 @key.command()
 @click.argument("key_id", metavar="ID")
-@STORE
+@REQUIRED_STORE
 def revoke(key_id: str, store: str) -> None:
     """End the key ID; every broker on this store refuses it within seconds."""
-    run(store, lambda opened: opened.revoke_key(key_id))
+    use_store(store, lambda opened: opened.revoke_key(key_id))
     note(f"`{key_id}` is revoked")
-
-
-def run(address: str, operation: Callable[[Store], Awaitable[Result]]) -> Result:
-    async def perform() -> Result:
-        store = Store(address)
-        try:
-            return await operation(store)
-        finally:
-            await store.close()
-
-    return asyncio.run(perform())

@@ -20,7 +20,7 @@ from proofcast.onchain.io.artefacts import get_contracts
 from proofcast.onchain.io.reading import find_creation_block, require_contract
 from proofcast.pipeline.io.lock import held
 
-HOST = "127.0.0.1"
+LOOPBACK = "127.0.0.1"
 EXPORT = re.compile(r"^export PROOFCAST_\w+=\S+$", re.MULTILINE)
 NAME_WIDTH = 10
 
@@ -35,6 +35,9 @@ NAME_WIDTH = 10
 @click.option(
     "--allow-receiver", "receivers", multiple=True, help="Private address that webhooks may go to; repeatable."
 )
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="The broker's; beyond loopback there must be a key."
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="Of the broker.")
 @click.option("--chain-port", type=click.IntRange(0, 65535), default=8545, show_default=True, help="Of our own chain.")
 @click.option("--block-time", type=click.IntRange(min=1), help="Seconds between blocks of our own chain.")
@@ -47,6 +50,7 @@ def up(
     topics: bytes | None,
     contracts: tuple[bytes, ...],
     receivers: tuple[str, ...],
+    host: str,
     port: int,
     chain_port: int,
     block_time: int | None,
@@ -58,9 +62,9 @@ def up(
         first = find_first(nodes[0], own) if first is None else first
     wishes = Wishes(
         folder.resolve(),
-        HOST,
-        choose_port(port),
-        chain_port if nodes else choose_port(chain_port),
+        host,
+        choose_port(host, port),
+        chain_port if nodes else choose_port(LOOPBACK, chain_port),
         nodes,
         first,
         trust or ("agreed" if len(nodes) > 1 else "linked"),
@@ -103,16 +107,17 @@ def find_first(node: str, topics: bytes) -> int:
         return find_creation_block(rpc, topics)
 
 
-def choose_port(port: int) -> int:
+def choose_port(host: str, port: int) -> int:
     """The port itself, or a free one for 0: a component that is started again must be found where it was."""
-    with socket.socket() as probe:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
+            probe.bind((host, port))
         except OSError as error:
             raise InvalidRequest(
                 Reason.BAD_ARGUMENT,
-                f"`{HOST}:{port}` cannot be listened at (`{error.strerror}`)",
+                f"`{host}:{port}` cannot be listened at (`{error.strerror}`)",
                 hint="name another `--port` or `--chain-port`; 0 takes a free one",
             ) from error
         return int(probe.getsockname()[1])

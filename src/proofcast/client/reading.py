@@ -31,11 +31,15 @@ class Reader:
     """The last that was applied or undone: what the reader is at work with."""
     newest_timestamp: int = 0
     """Of the newest block, in seconds since 1970: verified, or else as the broker says."""
+    is_current: bool = False
+    """Has everything come that there was when this connection began?"""
+    _heartbeats: int = 0
+    """On this connection: the first says that it stands, the second that history has ended."""
     _parser: EventParser = field(default_factory=EventParser)
 
     def build_query(self) -> dict[str, str]:
         """For a new connection; what was left of the last one is forgotten."""
-        self._parser = EventParser()
+        self._parser, self._heartbeats, self.is_current = EventParser(), 0, False
         query = {**self.query, "start": self.following.resumption or self.start}
         if self.checker is None:
             return query
@@ -64,6 +68,8 @@ class Reader:
         elif found.name == "heartbeat":
             yield from self._follow(self.following.settle_doubts())
             self._note_newest(found.data)
+            self._heartbeats += 1
+            self.is_current = self._heartbeats > 1
         elif found.name == "rewind":
             self.following.rewind(read_block(found.data)[0], found.id)
         elif found.name == "problem":

@@ -51,26 +51,35 @@ class Prover:
             path.append(self._nodes[reference])
             return path[-1]
 
-        follow(self._root, index, load)
+        follow(self._root, compute_key(index), load)
         return tuple(path)
 
 
 def verify_proof(root: bytes, index: int, proof: Sequence[bytes]) -> bytes:
     """The item that the root has at `index`."""
+    return verify_path(root, compute_key(index), f"item `{index}`", proof)
+
+
+def verify_value(root: bytes, key: bytes, proof: Sequence[bytes]) -> bytes:
+    """What a trie of state or storage, whose keys are hashed, has at `key`; that there is something must be proven."""
+    return verify_path(root, split_bytes(keccak256(key)), f"`0x{key.hex()}`", proof)
+
+
+def verify_path(root: bytes, path: bytes, name: str, proof: Sequence[bytes]) -> bytes:
     unread = list(reversed(proof))
 
     def load(reference: bytes) -> bytes:
         if not unread:
-            raise disagree(f"the proof of item `{index}` ends before the node `{reference.hex()}`")
+            raise disagree(f"the proof of {name} ends before the node `{reference.hex()}`")
         node = unread.pop()
         found = keccak256(node)
         if found != reference:
             raise disagree(f"a node of the proof has the hash `{found.hex()}` instead of `{reference.hex()}`")
         return node
 
-    item = follow(root, index, load)
+    item = follow(root, path, load)
     if unread:
-        raise disagree(f"the proof of item `{index}` has `{len(unread)}` nodes too many")
+        raise disagree(f"the proof of {name} has `{len(unread)}` nodes too many")
     return item
 
 
@@ -149,9 +158,9 @@ def encode_path(path: bytes, *, is_leaf: bool) -> bytes:
 # --- following
 
 
-def follow(root: bytes, index: int, load: Callable[[bytes], bytes]) -> bytes:
-    """The item at `index`; `load` gives the node that has a hash."""
-    node, key, arrived = rlp.decode(load(root)), compute_key(index), False
+def follow(root: bytes, key: bytes, load: Callable[[bytes], bytes]) -> bytes:
+    """The item at a key of half bytes; `load` gives the node that has a hash."""
+    node, arrived = rlp.decode(load(root)), False
     while not arrived:
         reference, key, arrived = take_step(node, key)
         node = rlp.decode(load(reference)) if isinstance(reference, bytes) and not arrived else reference

@@ -1,13 +1,10 @@
 """Every log of the contracts, as a typed event."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from eth_hash.auto import keccak
-
-from proofcast.onchain.abi import Values, build_from, decode_values
 from proofcast.onchain.lens import compute_index
+from proofcast.onchain.log_types import LogType, index_log_types, log_type, parse_logged
 from proofcast.onchain.outcome import Outcome, parse_outcomes
 from proofcast.onchain.policy import Policy, Terms, parse_policy, parse_terms
 
@@ -162,26 +159,7 @@ def build_delivered(
     return Delivered(topic, sequence, first, remaining, credited, parse_outcomes(outcomes))
 
 
-@dataclass(frozen=True, slots=True)
-class LogType:
-    """How one event is logged; indexed values come first in our contracts, so the order is the signature's."""
-
-    name: str
-    indexed: str
-    data: str
-    build: Callable[[Sequence[object]], TopicsEvent]
-
-    @property
-    def signature(self) -> str:
-        types = [part[1:-1] for part in (self.indexed, self.data) if part != "()"]
-        return f"{self.name}({','.join(types)})"
-
-
-def log_type(name: str, indexed: str, data: str, build: Callable[Values, TopicsEvent]) -> LogType:
-    return LogType(name, indexed, data, partial(build_from, build))
-
-
-LOG_TYPES = (
+LOG_TYPES: tuple[LogType[TopicsEvent], ...] = (
     log_type("TopicsDeployed", "()", "(uint256)", TopicsDeployed),
     log_type("TopicCreated", "(bytes32)", "(uint256,string)", build_topic_created),
     log_type("PayloadTypeChanged", "(bytes32)", "(string)", PayloadTypeChanged),
@@ -197,16 +175,13 @@ LOG_TYPES = (
     log_type("Collected", "(address)", "(address,uint256)", Collected),
 )
 
-TYPE_BY_HASH = {bytes(keccak(known.signature.encode())): known for known in LOG_TYPES}
+TYPE_BY_HASH = index_log_types(LOG_TYPES)
 HASH_BY_NAME = {known.name: type_hash for type_hash, known in TYPE_BY_HASH.items()}
 
 
 def find_event(topics: Sequence[bytes], data: bytes) -> TopicsEvent | None:
     """The event behind a log's topics and data; None where it is not one of ours."""
-    known = TYPE_BY_HASH.get(topics[0]) if topics else None
-    if known is None:
-        return None
-    return known.build(decode_values(known.indexed, b"".join(topics[1:])) + decode_values(known.data, data))
+    return parse_logged(TYPE_BY_HASH, topics, data)
 
 
 def compute_type_hash(event: type[TopicsEvent]) -> bytes:

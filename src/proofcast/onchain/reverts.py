@@ -1,35 +1,12 @@
 """Why a contract refused: custom errors as one sentence with both values, and what to do next."""
 
-from dataclasses import dataclass
-
 from proofcast.errors import InvalidInput, InvalidRequest, ProofcastError, Reason, Unavailable
-from proofcast.onchain.abi import SELECTOR_LENGTH, compute_selector, decode_values, format_value
+from proofcast.onchain.abi import SELECTOR_LENGTH, compute_selector, decode_values
+from proofcast.onchain.exchange_refusals import EXCHANGES_REFUSALS
 from proofcast.onchain.policy import parse_policy, parse_terms
+from proofcast.onchain.refusal import Refusal
 
 WEI_PER_MWEI = 10**6
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """One custom error; `{0}`, `{1}` in the sentence are its arguments, `have` and `need` say which compare."""
-
-    signature: str
-    sentence: str
-    hint: str
-    reason: Reason = Reason.REVERTED
-    kind: type[InvalidRequest] | type[Unavailable] = InvalidRequest
-    have: int | None = None
-    need: int | None = None
-
-    def explain(self, *values: object) -> ProofcastError:
-        shown = [format_value(value) for value in values]
-        return self.kind(
-            self.reason,
-            self.sentence.format(*shown),
-            hint=self.hint.format(*shown),
-            have=pick(values, self.have),
-            need=pick(values, self.need),
-        )
 
 
 class TermsRefusal(Refusal):
@@ -45,11 +22,6 @@ class TermsRefusal(Refusal):
             have, need, what, bound = terms.max_price_mwei * WEI_PER_MWEI, base_fee, "wei per gas", "at least"
         message = self.sentence.format(have, need, what, bound)
         return self.kind(self.reason, message, hint=self.hint, have=have, need=need)
-
-
-def pick(values: tuple[object, ...], position: int | None) -> int | str | None:
-    value = None if position is None else values[position]
-    return value if value is None or isinstance(value, int) else format_value(value)
 
 
 TOPICS_REFUSALS = (
@@ -234,6 +206,7 @@ REFUSAL_BY_SELECTOR = {
         *LENS_REFUSALS,
         *SIGNED_PUBLISHER_REFUSALS,
         *SUBSCRIBER_REFUSALS,
+        *EXCHANGES_REFUSALS,
         *STANDARD_REFUSALS,
     )
 }

@@ -24,10 +24,12 @@ from proofcast.routing.expression import Sequence as Parts
 from proofcast.routing.key import ALPHABET
 
 VERSION = 1
+HEAD_BYTES = 66
+"""Version, classes, states and the class of every character."""
 STATES_MAX = 255
 """A state is a byte in the table."""
 BYTES_MAX = 4096
-"""What a contract stores in one piece of code without becoming dear: about 0.9 M gas."""
+"""What a message can bring as its routing key without becoming dear: at most 164,000 gas of calldata."""
 PARTS_MAX = 4096
 """States before they are made deterministic; an expression with more has too many repetitions inside each other."""
 READINGS_MAX = 1024
@@ -78,15 +80,27 @@ def refuse_size(text: str, have: str, need: str) -> InvalidRequest:
 
 def parse_automaton(data: bytes) -> Automaton:
     """Read the bytes of an automaton; those that a contract would refuse are refused."""
-    classes, states = (data[1], data[2]) if len(data) > 66 else (0, 0)
-    flags_end = 66 + (states + 7) // 8
-    if not classes or states < 2 or data[0] != VERSION or len(data) != flags_end + states * classes:
+    classes, states = (data[1], data[2]) if len(data) > HEAD_BYTES else (0, 0)
+    flags_end = HEAD_BYTES + (states + 7) // 8
+    if not classes or states < 2 or data[0] != VERSION or len(data) != get_automaton_length(data):
         raise refuse_automaton(f"`{len(data)}` bytes are no automaton")
     rows = tuple(data[place : place + classes] for place in range(flags_end, len(data), classes))
-    flags = int.from_bytes(data[66:flags_end], "little")
-    if max(data[3:66]) >= classes or max(map(max, rows)) >= states or flags >> states or flags & 1 or any(rows[DEAD]):
+    flags = int.from_bytes(data[HEAD_BYTES:flags_end], "little")
+    if (
+        max(data[3:HEAD_BYTES]) >= classes
+        or max(map(max, rows)) >= states
+        or flags >> states
+        or flags & 1
+        or any(rows[DEAD])
+    ):
         raise refuse_automaton("an automaton leads outside of itself")
-    return Automaton(data[3:66], frozenset(state for state in range(states) if flags >> state & 1), rows)
+    return Automaton(data[3:HEAD_BYTES], frozenset(state for state in range(states) if flags >> state & 1), rows)
+
+
+def get_automaton_length(data: bytes) -> int:
+    """How long the automaton is that the data begin with, by its head."""
+    classes, states = data[1], data[2]
+    return HEAD_BYTES + (states + 7) // 8 + states * classes
 
 
 def refuse_automaton(message: str) -> InvalidInput:

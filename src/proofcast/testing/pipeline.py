@@ -112,11 +112,9 @@ def run_killable(arguments: Sequence[str], kill_at: int | None) -> int:
     return said
 
 
-def run_backfill(source: str, folder: Path, scratch: str) -> None:
-    spark = build_session("local[2]", QUICK_SETTINGS)
+def run_backfill(spark: SparkSession, source: str, folder: Path, scratch: str) -> None:
     options = {"source": source, "first": "1", "blocks_per_batch": str(BLOCKS_PER_BATCH), "blocks_per_partition": "2"}
     backfill(spark, AnnouncingTables(str(folder / "tables")), options, [get_own_abi()], scratch)
-    spark.stop()
 
 
 @dataclass(slots=True)
@@ -132,9 +130,8 @@ class Progress:
         self.tables = end.sequence
 
 
-def run_follow(source: BlockSource, folder: Path, until: int, scratch: str) -> None:
+def run_follow(spark: SparkSession, source: BlockSource, folder: Path, until: int, scratch: str) -> None:
     """Follow until the chain's head is this block and both sinks have everything that was journalled then."""
-    spark = build_session("local[2]", QUICK_SETTINGS)
     feed, progress = folder / "feed", Progress()
     parent_hash = parse_header(source.get_headers(1, 1)[0]).parent_hash
     follower = FeedFollower(source, feed, BlockId(0, parent_hash))
@@ -153,15 +150,16 @@ def run_follow(source: BlockSource, folder: Path, until: int, scratch: str) -> N
         follower.follow(is_enough, lambda: time.sleep(POLL_S))
     finally:
         queries.stop()
-    spark.stop()
 
 
 def main(job: str, source: str, folder: str, *until: str) -> None:
+    spark = build_session("local[2]", QUICK_SETTINGS)
     with tempfile.TemporaryDirectory(prefix="proofcast-", ignore_cleanup_errors=True) as scratch:
         if job == "backfill":
-            run_backfill(source, Path(folder), scratch)
+            run_backfill(spark, source, Path(folder), scratch)
         else:
-            run_follow(open_source(source), Path(folder), int(until[0]), scratch)
+            run_follow(spark, open_source(source), Path(folder), int(until[0]), scratch)
+    spark.stop()
 
 
 if __name__ == "__main__":

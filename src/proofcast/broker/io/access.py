@@ -30,6 +30,8 @@ BURST_S = 2.0
 """A key may use so many seconds' worth of its rate at once."""
 GUARDED = "/api/"
 """Pages, health and figures need no key."""
+CARRIED = frozenset({"forwarded", "x-forwarded-for"})
+"""Headers by which a reverse proxy on this machine says that somebody else asks."""
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 KEY = re.compile(r"pck_([a-z2-7]{10})_([A-Za-z0-9_-]{43})")
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -144,7 +146,9 @@ def verify_local(request: web.Request) -> None:
     """Both ends are this machine; by name too, so that a page of another origin cannot ask through a browser."""
     peer = request.transport.get_extra_info("peername") if request.transport else None
     host = request.url.host or ""
-    if peer and ipaddress.ip_address(peer[0].partition("%")[0]).is_loopback and host in LOOPBACK_NAMES:
+    is_carried = not CARRIED.isdisjoint(name.lower() for name in request.headers)
+    is_near = peer and ipaddress.ip_address(peer[0].partition("%")[0]).is_loopback
+    if is_near and host in LOOPBACK_NAMES and not is_carried:
         return
     raise InvalidRequest(
         Reason.NO_ACCESS,

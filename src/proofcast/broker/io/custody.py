@@ -11,13 +11,13 @@ from contextlib import suppress
 from typing import Protocol
 
 from proofcast.broker.io.deliveries import Deliveries
-from proofcast.broker.io.store.subscriptions import LEASE_S, Holding
+from proofcast.broker.io.store.subscriptions import Holding
 from proofcast.broker.subscription import Subscription, Terms, Transport
 from proofcast.errors import InvalidRequest, ProofcastError, Reason
 
 LOG = logging.getLogger(__name__)
-LOOK_S = LEASE_S / 3
-"""Between looks: a lease survives two that fail."""
+LOOKS_PER_LEASE = 3
+"""So that a lease survives two looks that fail."""
 
 
 class Carrier(Protocol):
@@ -67,7 +67,7 @@ class Custody:
                 except ProofcastError as error:
                     LOG.warning("subscriptions are not looked after: %s", error)
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_S):
+                    async with asyncio.timeout(self._store.lease_s / LOOKS_PER_LEASE):
                         await self._changed.wait()
         finally:
             await self._stop(list(self._running))

@@ -18,13 +18,14 @@ from proofcast.broker.subscription import (
     select_entries,
 )
 from proofcast.chain.segment import BlockId
-from proofcast.cloudevents import compute_id
+from proofcast.cloudevents import format_id
 from proofcast.cursor import Cursor, encode_cursor, parse_cursor
 from proofcast.event import Finality, Step
 from proofcast.feed.view import View
 
 UNWANTED_BLOCKS_MAX = 64
 """Blocks without anything wanted after which the place is written down nevertheless."""
+NOTHING_SETTLED = -1
 PASSAGES_MAX = 64
 """Parts of the way looked through for one read: then whoever asked is answered, and may ask again."""
 
@@ -100,7 +101,9 @@ class Deliveries:
             if entries or passage.view.block.number - progress.written >= UNWANTED_BLOCKS_MAX:
                 reached = encode_place(passage.view, progress.chain_id, passage.finalized)
                 offered = build_offers(entries, holding.subscription, progress.place)
-                pending = await self.store.offer(holding, offered, reached, passage.finalized.number)
+                # One who is behind may still hold an orphan of a height that is final by now.
+                settled = passage.finalized.number if passage.is_complete else NOTHING_SETTLED
+                pending = await self.store.offer(holding, offered, reached, settled)
                 progress.place, progress.written = reached, passage.view.block.number
             progress.view = passage.view
             if pending or passage.is_complete:
@@ -127,7 +130,7 @@ class Deliveries:
         return progress
 
     async def _choose(self, holding: Holding, entries: Sequence[Entry]) -> list[Entry]:
-        undone = [get_log_name(one.delivery.event) for one in entries if one.delivery.event.step is Step.UNDO]
+        undone = [get_log_name(one) for one in entries if one.move.step is Step.UNDO]
         given = await self.store.find_given(holding.name, undone)
         return select_entries(entries, holding.subscription.terms.selection, self.hub.catalogue.names, given)
 
@@ -139,23 +142,23 @@ def build_offers(entries: Sequence[Entry], subscription: Subscription, place: st
     """Each with the cursor before it, so that the acknowledged cursor is that of the first pending one."""
     offers = []
     for entry in entries:
-        event = entry.delivery.event
-        at = event.position
-        is_repeated = (at.block_number, at.log_index) <= subscription.repeats_until and event.step is Step.APPLY
+        move, cursor = entry.move, entry.cursor
+        block_hash, log_index = get_log_name(entry)
+        number = move.record[4]
         offers.append(
             Offered(
-                event_id=compute_id(event, entry.delivery.turn),
-                order_key=get_order_key(event, subscription.terms.ordering),
+                event_id=format_id(move.chain_id, number, log_index, block_hash, move.step, move.turn),
+                order_key=get_order_key(entry, subscription.terms.ordering),
                 before=place,
-                cursor=entry.delivery.cursor,
+                cursor=cursor,
                 body=entry.json,
-                log=get_log_name(event),
-                block_number=at.block_number,
-                step=event.step,
-                is_repeated=is_repeated,
+                log=(block_hash, log_index),
+                block_number=number,
+                step=move.step,
+                is_repeated=(number, log_index) <= subscription.repeats_until and move.step is Step.APPLY,
             )
         )
-        place = entry.delivery.cursor
+        place = cursor
     return offers
 
 

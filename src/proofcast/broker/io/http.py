@@ -26,6 +26,7 @@ from proofcast.broker.io.routes import dashboard, documents, events, health, sta
 from proofcast.broker.io.routes import deliveries as delivery_routes
 from proofcast.broker.io.routes.health import BLOCK_AGE_S_MAX
 from proofcast.broker.io.store.durable import Store
+from proofcast.broker.io.store.subscriptions import LEASE_S
 from proofcast.broker.io.webhooks import Webhooks
 from proofcast.broker.subscription import Transport
 
@@ -54,6 +55,8 @@ class Settings:
     """`postgresql://...` or the path of an SQLite file; empty for one beside the feed."""
     allowed_receivers: tuple[Network, ...] = ()
     """Private addresses that webhooks may go to."""
+    lease_s: float = LEASE_S
+    """After which another broker on the same PostgreSQL takes over from one that died."""
     ladder_s: tuple[float, ...] = LADDER_S
     """Pauses between the attempts of a webhook; after the last one a delivery is a dead letter."""
     kafka: Mapping[str, str] = field(default_factory=dict)
@@ -69,7 +72,8 @@ DEFAULTS = Settings()
 
 def build_application(hub: Hub, store: Store, settings: Settings) -> web.Application:
     access, deliveries = Access(store), Deliveries(hub, store)
-    webhooks = Webhooks(deliveries, Guard(settings.allowed_receivers), settings.ladder_s)
+    metrics = Metrics()
+    webhooks = Webhooks(deliveries, Guard(settings.allowed_receivers), metrics, settings.ladder_s)
     application = web.Application(
         middlewares=[
             log_requests,
@@ -84,10 +88,10 @@ def build_application(hub: Hub, store: Store, settings: Settings) -> web.Applica
     application.on_response_prepare.append(add_headers)
     application[HUB], application[STORE], application[STREAMS] = hub, store, set()
     application[DELIVERIES] = deliveries
-    application[METRICS] = Metrics()
-    kafka = KafkaSink(deliveries, application[METRICS], settings.kafka)
+    application[METRICS] = metrics
+    kafka = KafkaSink(deliveries, metrics, settings.kafka)
     application[CUSTODY] = Custody(deliveries, {Transport.WEBHOOK: webhooks, Transport.KAFKA: kafka})
-    application.cleanup_ctx.extend([close_store, run_hub, access.run, run_custody])
+    application.cleanup_ctx.extend([run_store, run_hub, access.run, run_custody])
     application.on_cleanup.append(lambda _: webhooks.close())
     application.on_shutdown.append(end_streams)
     for add_routes in DOORS:
@@ -97,7 +101,7 @@ def build_application(hub: Hub, store: Store, settings: Settings) -> web.Applica
 
 def build_runner(folder: Path, topics_address: bytes, settings: Settings = DEFAULTS) -> web.AppRunner:
     """A server over a feed that notices at once when a reader goes."""
-    store = Store(settings.store or str(folder / STORE_FILE))
+    store = Store(settings.store or str(folder / STORE_FILE), settings.lease_s)
     application = build_application(Hub(folder, topics_address), store, settings)
     application[EVIDENCE] = EvidenceMaker(folder)
     application[WATCH] = FeedWatch(folder)
@@ -105,8 +109,9 @@ def build_runner(folder: Path, topics_address: bytes, settings: Settings = DEFAU
     return web.AppRunner(application, handler_cancellation=True, shutdown_timeout=SHUTDOWN_S)
 
 
-async def close_store(application: web.Application) -> AsyncIterator[None]:
-    """Last of all, because everything else writes to it until it ends."""
+async def run_store(application: web.Application) -> AsyncIterator[None]:
+    """Closed last of all, because everything else writes to it until it ends."""
+    await application[STORE].claim()
     yield
     await application[STORE].close()
 

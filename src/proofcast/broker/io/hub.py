@@ -7,8 +7,7 @@ is the same entry seen from two sides: without gap, without repeat.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,12 +23,16 @@ from proofcast.event import Finality
 from proofcast.feed.io.history import History
 from proofcast.feed.publication import PUBLISHED, WORD
 from proofcast.feed.view import WHOLE_BLOCK, Move, View, Way
-from proofcast.onchain.events import Published
+from proofcast.onchain.events import Published, TopicCreated, compute_type_hash
 
-POLL_S = 0.01
-"""Between looks at the feed; a look costs microseconds."""
+POLL_S = 0.004
+"""Between looks at whether the feed has changed; a look costs microseconds."""
 HEARTBEAT_S = 15.0
 """Silence after which the newest verified block is told: shorter than the minute after which proxies hang up."""
+HISTORY_MAX = 256
+"""Logs read from disk at a time, in about two milliseconds: longer, and others would wait for one who is behind.
+
+A thread would not help: Python reads and writes one thing at a time, and hands over later than this takes."""
 BATCH_MAX = 256
 """Entries handed on at a time."""
 
@@ -75,40 +78,38 @@ class Hub:
 
     async def run(self) -> None:
         """Follow the feed until cancelled."""
-        is_learnt = False
+        seen, is_learnt = None, False
         while True:
             try:
-                if not is_learnt:
-                    self.learn_names()
-                    is_learnt = True
-                for level in Finality:
-                    self.advance(level)
+                version = self.history.get_version()
+                if version != seen:
+                    is_learnt = is_learnt or self.learn_names()
+                    is_behind = [self.advance(level) for level in Finality]
+                    seen = None if any(is_behind) else version
             except Unavailable:
                 pass  # nothing is journalled yet, or the disk is full: the next look may find it otherwise
             await asyncio.sleep(POLL_S)
 
-    def learn_names(self) -> None:
+    def learn_names(self) -> bool:
         """Read what was created before we came."""
-        view, is_complete = self.history.get_oldest(), False
-        while not is_complete:
-            way = self.history.find_way(view, Finality.LATEST)
-            for move in way.moves:
-                self.catalogue.read(move.row.log)
-            view, is_complete = way.view, way.is_complete
+        created = compute_type_hash(TopicCreated)
+        for log in self.history.list_logs(self.catalogue.topics_address, created):
+            self.catalogue.read(log)
+        return True
 
-    def advance(self, level: Finality) -> None:
-        """Bring one ring up to date."""
+    def advance(self, level: Finality) -> bool:
+        """Bring one ring forward; says whether there is more to read than one way can hold."""
         if level not in self._rings:
             self._rings[level] = Ring(self.history.get_newest(level))
         ring = self._rings[level]
         way = self.history.find_way(ring.view, level)
         self._targets[level] = way.target
-        if way.view == ring.view:
-            return
-        entries = self.build_entries(way, level)
-        first = ring.end
-        ring.append(entries, way.view)
-        self._wake(level, entries, first)
+        if way.view != ring.view:
+            entries = self.build_entries(way, level)
+            first = ring.end
+            ring.append(entries, way.view)
+            self._wake(level, entries, first)
+        return not way.is_complete
 
     def build_entries(self, way: Way, level: Finality) -> list[Entry]:
         address, finalized = self.catalogue.topics_address, way.finalized
@@ -151,32 +152,14 @@ class Hub:
                     view = batch.entries[-1].view if batch.entries else view
                     yield batch
                 continue
-            async with aclosing(self._read_history(selection, level, view)) as batches:
-                async for reached, batch in batches:
-                    view = reached
-                    if batch.entries:
-                        yield batch
-
-    async def _read_history(
-        self, selection: Selection, level: Finality, view: View
-    ) -> AsyncGenerator[tuple[View, Batch], None]:
-        """From a view to where the ring may go on; the next part is read from disk while this one is written out."""
-        reading = self._start_reading(view, level)
-        try:
-            while True:
-                way = await reading
-                if not way.is_complete:
-                    reading = self._start_reading(way.view, level)
-                yield way.view, Batch(self._select(self.build_entries(way, level), selection), way.target)
-                if way.is_complete:
-                    if way.view == view:
-                        await asyncio.sleep(POLL_S)  # ahead of the ring, by less than one poll
-                    return
-        finally:
-            reading.cancel()
-
-    def _start_reading(self, view: View, level: Finality) -> asyncio.Task[Way]:
-        return asyncio.create_task(asyncio.to_thread(self.history.find_way, view, level))
+            way = self.history.find_way(view, level, HISTORY_MAX)
+            entries = self._select(self.build_entries(way, level), selection)
+            if entries:
+                yield Batch(entries, way.target)
+            elif way.view == view:
+                await asyncio.sleep(POLL_S)  # ahead of the ring, by less than one poll
+            view = way.view
+            await asyncio.sleep(0)
 
     async def read_on(self, view: View, level: Finality, limit: int = BATCH_MAX) -> Passage:
         """Everything that comes after a view, wanted or not: from the ring where it is there, else from history."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from proofcast.broker.io.deliveries import Deliveries
 from proofcast.broker.io.hub import Hub
 from proofcast.broker.measures import Outcome, ReorgMeter, Transport
 from proofcast.broker.selection import Selection
@@ -16,6 +17,7 @@ from proofcast.broker.start import Newest
 from proofcast.chain.segment import BlockId
 from proofcast.chain.steps import REORG_DEPTH_MAX
 from proofcast.chain.trust import Trust
+from proofcast.cloudevents import parse_structured
 from proofcast.errors import Unavailable
 from proofcast.ethereum.header import parse_header
 from proofcast.event import Finality, Step
@@ -25,6 +27,8 @@ from proofcast.feed.io.sqlite import READ_MAX, Journal
 
 RETRY_S = 1.0
 """Between looks for a feed that is not there yet."""
+SUBSCRIPTIONS_MAX = 100
+"""Whose lag is told, the first by name: a thousand series would cost a scrape more than they are worth."""
 DEPTHS = (1, 2, 3, 5, 8, 16, 32, REORG_DEPTH_MAX)
 
 
@@ -43,7 +47,9 @@ class Metrics:
         self.lag_blocks = self._gauge(
             "subscription_lag_blocks", "From what a subscription acknowledged to the newest block.", "subscription"
         )
-        self.lag_s = self._gauge("subscription_lag_seconds", "The same as time between blocks.", "subscription")
+        self.lag_s = self._gauge(
+            "subscription_lag_seconds", "Age of the oldest event that it has not acknowledged.", "subscription"
+        )
         self.reorg_depth = Histogram(
             "proofcast_reorg_depth_blocks", "Blocks undone by a reorg.", buckets=DEPTHS, registry=self.registry
         )
@@ -86,6 +92,17 @@ async def count_events(hub: Hub, metrics: Metrics) -> None:
                     metrics.events.labels(chain, entry.delivery.event.step).inc()
         except Unavailable:
             await asyncio.sleep(RETRY_S)
+
+
+async def measure_subscriptions(metrics: Metrics, deliveries: Deliveries) -> None:
+    """How far stored subscriptions are behind; in seconds it is the age of the oldest event not yet acknowledged."""
+    metrics.lag_blocks.clear()
+    metrics.lag_s.clear()
+    for one in await deliveries.store.find_all(limit=SUBSCRIPTIONS_MAX):
+        waiting = await deliveries.store.read_pending(one.name, limit=1)
+        made_at = parse_structured(waiting[0].body).event.timestamp if waiting else time.time()
+        metrics.lag_blocks.labels(one.name).set(deliveries.compute_lag(one))
+        metrics.lag_s.labels(one.name).set(max(0.0, time.time() - made_at))
 
 
 @dataclass(slots=True)

@@ -3,26 +3,35 @@
 import asyncio
 import random
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 import orjson
 
+from proofcast.broker import measures
 from proofcast.broker.delivery import LADDER_S, Acknowledge, Bury, Failure, Outcome, Postpone, Window
+from proofcast.broker.edge import compute_traceparent
 from proofcast.broker.io.deliveries import Deliveries
 from proofcast.broker.io.guard import Guard
+from proofcast.broker.io.metrics import Metrics
 from proofcast.broker.io.posting import Address, Poster, parse_address
 from proofcast.broker.io.store import letters
 from proofcast.broker.io.store.database import Transaction
 from proofcast.broker.io.store.letters import Attempt
 from proofcast.broker.io.store.subscriptions import Holding
+from proofcast.broker.measures import Transport
 from proofcast.broker.subscription import Pending, Subscription, Terms
 from proofcast.cloudevents import CONTENT_TYPE, encode_binary, parse_structured
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.webhook import sign
 
+MEASURED: Mapping[type[Outcome], measures.Outcome] = {
+    Acknowledge: measures.Outcome.ACKNOWLEDGED,
+    Postpone: measures.Outcome.FAILED,
+    Bury: measures.Outcome.DEAD,
+}
 TIMEOUT_S = 15.0
 """A receiver answers first and works afterwards; Standard Webhooks asks for 15 seconds at least."""
 BODY_BYTES_MAX = 256 * 1024
@@ -56,8 +65,10 @@ class Target:
 class Webhooks:
     """The carrier; one client for all receivers."""
 
-    def __init__(self, deliveries: Deliveries, guard: Guard, ladder_s: Sequence[float] = LADDER_S) -> None:
-        self.ladder_s = ladder_s
+    def __init__(
+        self, deliveries: Deliveries, guard: Guard, metrics: Metrics, ladder_s: Sequence[float] = LADDER_S
+    ) -> None:
+        self.ladder_s, self.metrics = ladder_s, metrics
         self._deliveries, self._guard = deliveries, guard
         self._poster = Poster(guard)
 
@@ -102,6 +113,7 @@ class Webhooks:
 
     async def send(self, target: Target, pending: Pending) -> Failure | None:
         headers, body = target.encode(pending)
+        headers["traceparent"] = compute_traceparent(pending.event_id, pending.attempts + 1)
         if len(body) > BODY_BYTES_MAX:
             return Failure(f"{len(body)} bytes are more than {BODY_BYTES_MAX}", is_final=True)
         return await self.post(target, pending.event_id, headers, body)
@@ -166,6 +178,7 @@ class Courier:
         failure = await self._webhooks.send(self._target, pending)
         now = time.time()
         outcome = self._window.settle(pending.ordinal, failure, now, random.random())
+        self._webhooks.metrics.count(Transport.WEBHOOK, MEASURED[type(outcome)], 1)
         detail = failure.detail if failure else "taken"
         name = type(outcome).__name__.lower()
         self._settled.append((outcome, Attempt(pending.ordinal, pending.attempts, pending.event_id, name, detail, now)))

@@ -16,12 +16,12 @@ from proofcast.chain.io.rpc_source import RpcSource
 from proofcast.chain.profile import get_profile
 from proofcast.cli.demo import board
 from proofcast.cli.demo.board import Guest, Performance, Scene, Served
-from proofcast.cli.demo.listeners import WAIT_S_MAX, Heard, Listener
+from proofcast.cli.demo.listeners import Heard, Listener
 from proofcast.cli.demo.story import Story
 from proofcast.cli.values import shorten
 from proofcast.client.io.http import Client
 from proofcast.cloudevents import compute_id
-from proofcast.errors import InvalidInput
+from proofcast.errors import InvalidInput, Reason, Unavailable
 from proofcast.event import Event, Step
 from proofcast.onchain.events import Published, find_event
 from proofcast.onchain.io.receipts import Receipt
@@ -36,7 +36,7 @@ WEI_PER_GWEI = 10**9
 RATIO_MIN, RATIO_MAX = 0.99, 1.05
 """Of what subscribers pay to the publisher's fee."""
 HASH = re.compile(r"([0-9a-f]{8})[0-9a-f]{56}")
-POLL_S = 0.1
+POLL_S, WARM_UP_S_MAX = 0.1, 120.0
 LIES = (Lie.TAMPER_DATA, Lie.WITHHOLD_LOG, Lie.ADD_LOG)
 
 
@@ -58,8 +58,14 @@ def is_locked(page: httpx.Response) -> bool:
 def warm_up(story: Story, broker: str, rpc: RpcClient) -> None:
     """Spark's first batch takes seconds, every further one a fraction of one."""
     head = parse_quantity(rpc.call("eth_blockNumber"))
-    deadline = time.monotonic() + WAIT_S_MAX
-    while (found := get_verified(broker)) < head and time.monotonic() < deadline:
+    deadline = time.monotonic() + WARM_UP_S_MAX
+    while (found := get_verified(broker)) < head:
+        if time.monotonic() > deadline:
+            raise Unavailable(
+                Reason.NOT_YET,
+                f"Spark has verified `{found}` of `{head}` blocks after `{WARM_UP_S_MAX:g}` seconds",
+                hint="try again on a calmer machine",
+            )
         time.sleep(POLL_S)
     story.check(f"three contracts are subscribed, and Spark has verified all {head} blocks so far", found, head)
 

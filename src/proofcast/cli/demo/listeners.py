@@ -98,12 +98,15 @@ def listen_by_webhook(broker: str, topic: str) -> Iterator[Event]:
 
 def build_receiver(secret: str, taken: queue.Queue[Event]) -> type[BaseHTTPRequestHandler]:
     class Receiver(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def do_POST(self) -> None:  # the name that http.server looks for
             body = self.rfile.read(int(self.headers["content-length"]))
             names = ("webhook-id", "webhook-timestamp", "webhook-signature")
             verify([secret], Signed(*(self.headers.get(name, "") for name in names)), body, int(time.time()))
             taken.put(parse_structured(body).event)
             self.send_response(204)
+            self.send_header("content-length", "0")
             self.end_headers()
 
         def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 # its name in http.server

@@ -53,7 +53,9 @@ def pipeline() -> None:
 @pipeline.command(params=[*SHARED_OPTIONS, *READ_OPTIONS])
 @click.option("--last", type=click.IntRange(min=0), help="Block at which to end; else the last finalized one.")
 @click.option("--checkpoint", metavar="NUMBER:HASH", help="A block that you trust: what is read must lead to it.")
-@click.option("--blocks-per-batch", type=click.IntRange(min=1), default=1024, show_default=True, help="Held at once.")
+@click.option(
+    "--blocks-per-batch", type=click.IntRange(min=1), default=2048, show_default=True, help="Committed at once."
+)
 def backfill(**asked: object) -> None:
     """Fill tables with finalized blocks, every receipt checked; goes on where it stopped."""
     run("backfill", BackfillRequest, asked)

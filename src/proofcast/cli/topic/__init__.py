@@ -3,9 +3,9 @@
 import click
 
 from proofcast.cli.connection import KEY_OPTIONS, NODE_OPTIONS, SENDER_OPTIONS
-from proofcast.cli.topic import onlooker, owner, publisher, signer, subscriber
+from proofcast.cli.topic import audit, onlooker, owner, publisher, signer, subscriber
 
-READERS = (onlooker.list_topics, onlooker.show, onlooker.quote)
+READERS = (onlooker.list_topics, onlooker.show, onlooker.quote, audit.audit)
 SENDERS = (
     owner.create,
     owner.policy,

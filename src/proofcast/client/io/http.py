@@ -9,7 +9,7 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -133,7 +133,14 @@ class Subscription:
         return self._reader.delivery
 
     def __iter__(self) -> Iterator[Event]:
-        while True:
+        return self._read(lambda: False)
+
+    def read_history(self) -> Iterator[Event]:
+        """Everything there is by now; ends where waiting would begin."""
+        return self._read(lambda: self._reader.is_current)
+
+    def _read(self, is_enough: Callable[[], bool]) -> Iterator[Event]:
+        while not is_enough():
             url, pause_s = self._rounds.choose(random.random())
             time.sleep(pause_s)
             try:
@@ -143,6 +150,8 @@ class Subscription:
                         raise read_refusal(response)
                     for data in response.iter_raw():
                         yield from self._receive(data)
+                        if is_enough():
+                            break
             except PASSING as error:
                 self._pass(error)
 

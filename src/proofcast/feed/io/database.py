@@ -106,6 +106,12 @@ class Database:
             self._opened.connection.close()
             self._opened.process = None
 
+    def get_version(self) -> int:
+        """Another number after every commit by another connection than this thread's."""
+        with self.snapshot() as connection:
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+        return int(version)
+
     def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """Alone in writing; on disk at the end, or undone."""
         return self._run("BEGIN IMMEDIATE")

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from proofcast.chain.segment import BlockId
 from proofcast.errors import InvalidRequest, Reason, Unavailable
+from proofcast.ethereum.receipt import Log
 from proofcast.event import Finality, Step
 from proofcast.feed.io.database import Database
 from proofcast.feed.io.sqlite import COLUMNS, parse_step
 from proofcast.feed.journal import JournalState, compute_state
-from proofcast.feed.outbox import Row
+from proofcast.feed.outbox import Row, parse_row
 from proofcast.feed.view import WHOLE_BLOCK, Move, View, Way
 
 END_OF_TOPICS = b"\xff" * 33
@@ -32,6 +33,10 @@ class History:
 
     def close(self) -> None:
         self._database.close()
+
+    def get_version(self) -> int:
+        """Another number whenever somebody else has written; asking costs microseconds, reading does not."""
+        return self._database.get_version()
 
     def get_chain_id(self) -> int:
         with self._database.snapshot() as connection:
@@ -90,6 +95,16 @@ class History:
                 if snapshot.find_canonical(number) == block:
                     return View(block, log_index - 1)
         return None
+
+    def list_logs(self, address: bytes, topics: bytes) -> list[Log]:
+        """Every log of a contract whose topics begin so, whichever branch it is on; each once per application."""
+        with self._database.snapshot() as connection:
+            rows = connection.execute(
+                "SELECT * FROM outbox INDEXED BY outbox_topics WHERE topics >= ? AND topics < ? AND address = ?"
+                " AND step = 'apply'",
+                (topics, topics + END_OF_TOPICS, address),
+            ).fetchall()
+        return [parse_row(row, 0).log for row in rows]
 
     def knows(self, block: BlockId) -> bool:
         with self._database.snapshot() as connection:
@@ -243,7 +258,7 @@ def read_state(connection: sqlite3.Connection, checkpoint: BlockId, sequence: in
     ).fetchone()
     finalized = BlockId(*found) if found else checkpoint
     rows = connection.execute(
-        f"SELECT {COLUMNS} FROM step WHERE number > ? AND sequence <= ? ORDER BY sequence",
+        f"SELECT {COLUMNS} FROM step INDEXED BY step_number WHERE number > ? AND sequence <= ? ORDER BY sequence",
         (finalized.number, sequence),
     ).fetchall()
     return replace(compute_state(finalized, map(parse_step, rows)), sequence=sequence)

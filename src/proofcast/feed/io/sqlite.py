@@ -172,7 +172,7 @@ def read_state(connection: sqlite3.Connection, checkpoint: BlockId) -> JournalSt
     ).fetchone()
     finalized = BlockId(*found) if found else checkpoint
     rows = connection.execute(
-        f"SELECT {COLUMNS} FROM step WHERE number > ? ORDER BY sequence", (finalized.number,)
+        f"SELECT {COLUMNS} FROM step INDEXED BY step_number WHERE number > ? ORDER BY sequence", (finalized.number,)
     ).fetchall()
     state = compute_state(finalized, map(parse_step, rows))
     (last,) = connection.execute("SELECT coalesce(max(sequence), 0) FROM step").fetchone()

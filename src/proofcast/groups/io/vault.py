@@ -58,7 +58,7 @@ class Vault:
 
     def write(self, changes: Mapping[str, bytes | None]) -> None:
         """Store and, where the value is None, forget; all or nothing, durable on return."""
-        kept = [(self.compute_id(name), self.seal(name, value)) for name, value in changes.items() if value is not None]
+        kept = [self.seal(name, value) for name, value in changes.items() if value is not None]
         gone = [(self.compute_id(name),) for name, value in changes.items() if value is None]
         with self.database:
             self.database.execute("begin immediate")
@@ -68,10 +68,11 @@ class Vault:
     def compute_id(self, name: str) -> bytes:
         return hmac.digest(self.name_key, name.encode(), hashlib.sha256)[:ID_BYTES]
 
-    def seal(self, name: str, value: bytes) -> bytes:
-        nonce, encoded = os.urandom(NONCE_BYTES), name.encode()
+    def seal(self, name: str, value: bytes) -> tuple[bytes, bytes]:
+        """The row of a record."""
+        identity, nonce, encoded = self.compute_id(name), os.urandom(NONCE_BYTES), name.encode()
         plain = len(encoded).to_bytes(NAME_LENGTH_BYTES, "big") + encoded + value
-        return nonce + self.cipher.encrypt(nonce, plain, self.compute_id(name))
+        return identity, nonce + self.cipher.encrypt(nonce, plain, identity)
 
     def unseal(self, identity: bytes, sealed: bytes) -> tuple[str, bytes]:
         try:

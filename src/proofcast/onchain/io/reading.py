@@ -10,7 +10,7 @@ from proofcast.errors import InvalidRequest, Reason
 from proofcast.event import Position
 from proofcast.onchain.abi import Call, format_value
 from proofcast.onchain.events import PayloadTypeChanged, TopicsEvent, compute_type_hash, find_event
-from proofcast.onchain.io.receipts import parse_log
+from proofcast.onchain.io.receipts import Log, parse_log
 from proofcast.onchain.reverts import decode_revert
 
 Result = TypeVar("Result")
@@ -109,15 +109,20 @@ def find_logs(
     first: int,
 ) -> Iterator[Logged]:
     """Every event of one kind from a block on, oldest first; `indexed` filters by its indexed values."""
+    for log in find_raw_logs(rpc, contract, compute_type_hash(wanted), *indexed, first=first):
+        event = find_event(log.topics, log.data)
+        if event is not None:
+            yield Logged(event, log.transaction_hash, log.position)
+
+
+def find_raw_logs(rpc: RpcClient, contract: bytes, *topics: bytes | None, first: int) -> Iterator[Log]:
+    """Every log with these topics from a block on, oldest first; None stands for any."""
     chain_id, last = map(parse_quantity, rpc.batch([("eth_chainId", []), ("eth_blockNumber", [])]))
-    topics = [encode_hex(compute_type_hash(wanted)), *(value and encode_hex(value) for value in indexed)]
+    wanted: list[Json] = [value and encode_hex(value) for value in topics]
     for start in range(first, last + 1, BLOCKS_PER_QUERY_MAX):
         end = min(start + BLOCKS_PER_QUERY_MAX - 1, last)
-        for log in query_logs(rpc, contract, topics, start, end):
-            parsed = parse_log(log, chain_id)
-            event = find_event(parsed.topics, parsed.data)
-            if event is not None:
-                yield Logged(event, parsed.transaction_hash, parsed.position)
+        for log in query_logs(rpc, contract, wanted, start, end):
+            yield parse_log(log, chain_id)
 
 
 def find_payload_type(rpc: RpcClient, contract: bytes, topic: bytes, first: int) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it carries no types
 from pyspark.errors import PySparkException
 
 from proofcast.errors import InvalidInput, InvalidRequest, ProofcastError, Reason, Unavailable

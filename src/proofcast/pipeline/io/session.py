@@ -32,13 +32,11 @@ SETTINGS = {
     "spark.sql.streaming.checkpointFileManagerClass": f"{STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager",
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    # A step of a batch is a few blocks with thousands of rows inside, kept until every table has it.
-    "spark.sql.inMemoryColumnarStorage.compressed": "false",
+    # A query of many tasks leaves room for one that is waited for.
+    "spark.scheduler.mode": "FAIR",
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.sql.shuffle.partitions": "8",
-    # A block's row has some hundred kilobytes, which the default collector treats as exceptions, one by one.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -88,7 +88,8 @@ class RangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _link(self, begin: Offset, last: int, checkpoint: BlockId | None) -> list[Segment]:
         source, _ = open_checked(self._options)
         useful = checkpoint if checkpoint and checkpoint.number >= begin.number else None
-        segments = link_range(source, begin.number + 1, last, self._options.blocks_per_partition, useful)
+        length = min(self._options.blocks_per_partition, self._options.blocks_per_batch)
+        segments = link_range(source, begin.number + 1, last, length, useful)
         if segments[0].parent_hash != begin.hash:
             raise disagree(f"the parent of block `{begin.number + 1}`", segments[0].parent_hash, begin.hash)
         return segments

@@ -6,7 +6,6 @@ each append carries the place of its end as Delta's transaction version: an appe
 skipped, and of two writers at a time Delta refuses one.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sql
 
 from proofcast.event import Finality
+from proofcast.pipeline.io.commits import commit_files
 from proofcast.pipeline.io.files import TableFile
 from proofcast.pipeline.offsets import Offset
 from proofcast.pipeline.schemas import CLUSTERED_BY, Table, get_spark_schema
@@ -23,8 +23,8 @@ from proofcast.pipeline.transforms import compute_last_place, is_after, select_c
 
 COMMIT = re.compile(r"\d{20}\.(json|checkpoint\b.*parquet)$")
 """A commit in Delta's log, or the checkpoint that replaces the commits before it."""
-WRITER = "proofcast"
-"""Whose transactions Delta counts; there is one writer, so that two at a time would conflict instead of repeat."""
+COMMITS_PER_CHECKPOINT = 100
+"""A checkpoint of Delta's log takes seconds, in which nothing else is quick; reading a hundred commits does not."""
 SEQUENCE_SHIFT = 32
 """A version is one number: the sequence above the block number, which has 32 bits for a few centuries."""
 
@@ -77,23 +77,15 @@ class Tables:
         for table in Table:
             if not self.exists(spark, table):
                 columns, clusters = get_spark_schema(table).toDDL(), ", ".join(CLUSTERED_BY[table])
-                spark.sql(f"CREATE TABLE {self.get_name(table)} ({columns}) USING delta CLUSTER BY ({clusters})")
+                spark.sql(
+                    f"CREATE TABLE {self.get_name(table)} ({columns}) USING delta CLUSTER BY ({clusters})"
+                    f" TBLPROPERTIES ('delta.checkpointInterval' = '{COMMITS_PER_CHECKPOINT}')"
+                )
 
     def append(self, spark: SparkSession, table: Table, files: Sequence[TableFile], end: Offset) -> None:
         """Add files, all or none, up to a place."""
-        if not files:
-            return
-        assert spark._jvm is not None
-        delta = spark._jvm.org.apache.spark.sql.delta
-        version = end.sequence << SEQUENCE_SHIFT | end.number
-        transaction = delta.DeltaLog.forTable(spark._jsparkSession, self.get_path(table)).startTransaction()
-        if transaction.txnVersion(WRITER) >= version:
-            return
-        actions = spark._jvm.java.util.ArrayList()
-        for action in ({"txn": {"appId": WRITER, "version": version}}, *map(describe_file, files)):
-            actions.add(delta.actions.Action.fromJson(json.dumps(action)))
-        sequence = spark._jvm.scala.jdk.javaapi.CollectionConverters.asScala(actions).toSeq()
-        transaction.commit(sequence, getattr(getattr(delta, "DeltaOperations$ManualUpdate$"), "MODULE$"))
+        if files:
+            commit_files(spark, self.get_path(table), files, end.sequence << SEQUENCE_SHIFT | end.number)
 
     def append_events(self, rows: DataFrame) -> None:
         """Events of blocks that are in the tables already."""
@@ -102,12 +94,6 @@ class Tables:
     def find_chain_id(self, spark: SparkSession) -> int | None:
         found = self.read(spark, Table.BLOCKS).select("chain_id").head()
         return found["chain_id"] if found else None
-
-
-def describe_file(file: TableFile) -> dict[str, object]:
-    """As Delta's protocol has it."""
-    facts = {"path": file.path, "size": file.bytes, "modificationTime": file.modified_ms, "stats": file.statistics}
-    return {"add": facts | {"partitionValues": {}, "dataChange": True}}
 
 
 def find_end(rows: DataFrame) -> Offset | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from proofcast.chain.segment import BlockId
 from proofcast.errors import InvalidRequest, Reason
@@ -60,7 +61,17 @@ def follow(
     fast = changes.writeStream.foreachBatch(outbox.write).option("checkpointLocation", f"{scratch}/outbox")
     steps = read_journal(spark, feed, TABLES_READER, tables.end, {"table": TASKS})
     slow = steps.writeStream.foreachBatch(tables.write).option("checkpointLocation", f"{scratch}/tables")
-    return FollowQueries(fast.start(), slow.trigger(processingTime=f"{tables_every_s} seconds").start())
+    slow = slow.trigger(processingTime=f"{tables_every_s} seconds")
+    return FollowQueries(start(spark, fast, OUTBOX_READER), start(spark, slow, TABLES_READER))
+
+
+def start(spark: SparkSession, writer: DataStreamWriter, pool: str) -> StreamingQuery:
+    """Start a query whose tasks take turns with those of other pools."""
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+    try:
+        return writer.start()
+    finally:
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", "default")
 
 
 def read_journal(

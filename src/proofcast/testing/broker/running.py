@@ -62,11 +62,12 @@ def run_broker(folder: Path, topics_address: bytes = TOPICS_ADDRESS) -> Iterator
 
 
 class NodeFeed:
-    """A feed that follows a node from its first block on, whenever it is told to."""
+    """A feed that follows a node from behind a block on, whenever it is told to."""
 
-    def __init__(self, url: str, folder: Path) -> None:
+    def __init__(self, url: str, folder: Path, first: int = 0) -> None:
         self.folder, source = folder, open_source(url)
-        self._follower = FeedFollower(source, folder, BlockId(0, compute_hash(source.get_headers(0, 0)[0])))
+        checkpoint = BlockId(first, compute_hash(source.get_headers(first, first)[0]))
+        self._follower = FeedFollower(source, folder, checkpoint)
         self._journal, self._outbox = Journal(folder), Outbox(folder)
         self._journal.acknowledge("outbox", 0)
 

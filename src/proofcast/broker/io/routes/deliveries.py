@@ -7,12 +7,15 @@ from contextlib import suppress
 import orjson
 from aiohttp import web
 
+from proofcast.broker import measures
+from proofcast.broker.io.custody import LOOKS_PER_LEASE
 from proofcast.broker.io.deliveries import Deliveries
-from proofcast.broker.io.door import CUSTODY, DELIVERIES, HUB, STORE, STREAMS, answer, describe, read_limit
+from proofcast.broker.io.door import CUSTODY, DELIVERIES, HUB, METRICS, STORE, STREAMS, answer, describe, read_limit
 from proofcast.broker.io.routes.stream import STREAM_HEADERS, encode_notice
 from proofcast.broker.io.routes.subscriptions import ITEM, read_object
 from proofcast.broker.io.store.letters import REDRIVE_MAX, Attempt, DeadLetter
-from proofcast.broker.io.store.subscriptions import LEASE_S, Holding
+from proofcast.broker.io.store.subscriptions import Holding
+from proofcast.broker.measures import Outcome
 from proofcast.broker.subscription import BATCH_SIZE_MAX, Pending, Status, Subscription, Transport
 from proofcast.errors import InvalidRequest, ProofcastError, Reason
 
@@ -46,6 +49,7 @@ async def fetch(request: web.Request) -> web.Response:
             pending = await read_within(deliveries, holding, limit, wait_s)
         finally:
             await asyncio.shield(deliveries.release(holding))
+    request.app[METRICS].count(measures.Transport.PULL, Outcome.SENT, len(pending))
     return answer(
         {
             "events": [orjson.Fragment(one.encode()) for one in pending],
@@ -94,6 +98,7 @@ async def write_stream(request: web.Request, response: web.StreamResponse, holdi
         if pending:
             last, sent = pending[-1].ordinal, sent + len(pending)
             await response.write(encode_frames(pending))
+            request.app[METRICS].count(measures.Transport.SSE, Outcome.SENT, len(pending))
             continue
         await response.write(encode_notice("heartbeat", describe(request.app[HUB].history.get_newest(level).block)))
         await wait_renewing(request, holding)
@@ -102,7 +107,7 @@ async def write_stream(request: web.Request, response: web.StreamResponse, holdi
 async def wait_renewing(request: web.Request, holding: Holding) -> None:
     """Wait for more, and end when the subscription changed or somebody else holds it."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(LEASE_S / 3):
+        async with asyncio.timeout(request.app[STORE].lease_s / LOOKS_PER_LEASE):
             await request.app[DELIVERIES].wait(holding)
     kept = await request.app[STORE].renew([holding])
     if kept.get(holding.name) != holding.subscription.generation:
@@ -120,6 +125,7 @@ async def acknowledge(request: web.Request) -> web.Response:
     found = await read_object(request)
     name = request.match_info["name"]
     settled = await request.app[STORE].acknowledge_up_to(name, str(found.get("cursor", "")))
+    request.app[METRICS].count(measures.Transport.PULL, Outcome.ACKNOWLEDGED, settled)
     return answer({"acknowledged": settled})
 
 

@@ -7,8 +7,8 @@ from contextlib import suppress
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from proofcast.broker.io.door import HUB, METRICS, WATCH, answer, describe
-from proofcast.broker.io.metrics import count_events
+from proofcast.broker.io.door import DELIVERIES, HUB, METRICS, WATCH, answer, describe
+from proofcast.broker.io.metrics import count_events, measure_subscriptions
 from proofcast.errors import Reason, Unavailable
 from proofcast.event import Finality
 
@@ -54,4 +54,5 @@ async def show_metrics(request: web.Request) -> web.Response:
     metrics = request.app[METRICS]
     with suppress(Unavailable):  # nothing is journalled yet: the counters of this process are still true
         await asyncio.to_thread(request.app[WATCH].measure, metrics)
+        await measure_subscriptions(metrics, request.app[DELIVERIES])
     return web.Response(body=metrics.write(), headers={"Content-Type": CONTENT_TYPE_LATEST})

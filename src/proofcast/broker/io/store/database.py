@@ -3,11 +3,12 @@
 Statements are written as SQLite reads them, with `?` for values. Both engines know `ON CONFLICT` and `RETURNING`.
 """
 
+import fcntl
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import psycopg
 
@@ -18,6 +19,7 @@ WAIT_S_MAX = 30.0
 """For another process that is committing; a commit takes milliseconds."""
 MIGRATION_LOCK = 0x70726F6F66
 """Of PostgreSQL: brokers that start together change the schema one after the other."""
+IN_MEMORY = ":memory:"
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 
 Row = tuple[Any, ...]
@@ -59,11 +61,27 @@ class SqliteDatabase:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
+        self._lock: IO[bytes] | None = None
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def is_alone(self) -> bool:
+        """Is this the only broker on the file? Others that come later are told that they are not."""
+        if self._lock is None and str(self._path) != IN_MEMORY:
+            lock = self._path.with_suffix(".lock").open("wb")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.close()
+                return False
+            self._lock = lock
+        return True
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -131,6 +149,10 @@ class PostgresDatabase:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def is_alone(self) -> bool:
+        """Nobody knows."""
+        return False
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:

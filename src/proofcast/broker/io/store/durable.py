@@ -2,29 +2,46 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from uuid import uuid4
 
 from proofcast.broker.io.store import keys, letters, subscriptions
+from proofcast.broker.io.store.backup import read_backup, write_backup
 from proofcast.broker.io.store.commit import Committer, Result
 from proofcast.broker.io.store.database import Transaction, open_database
 from proofcast.broker.io.store.keys import ApiKey
 from proofcast.broker.io.store.letters import Attempt, DeadLetter, Offered, Redriven
-from proofcast.broker.io.store.subscriptions import Holding
+from proofcast.broker.io.store.subscriptions import LEASE_S, Holding
 from proofcast.broker.scope import Scope
 from proofcast.broker.subscription import LogName, Pending, Status, Subscription, Terms, Transport
 
 
 class Store:
-    def __init__(self, address: str) -> None:
-        self._committer = Committer(open_database(address))
+    def __init__(self, address: str, lease_s: float = LEASE_S) -> None:
+        self.lease_s = lease_s
+        self._database = open_database(address)
+        self._committer = Committer(self._database)
         self.owner = str(uuid4())
         """Tells this broker from others on the same database, and from its own past life."""
 
     async def run(self, operation: Callable[[Transaction], Result]) -> Result:
         return await self._committer.run(operation)
 
+    async def claim(self) -> None:
+        """Where no other broker is on the store, whoever held something is dead: nobody has to wait for a lease."""
+        await self.find_all(limit=1)
+        if self._database.is_alone():
+            await self.run(lambda at: at.change("UPDATE subscription SET held_until = 0"))
+
     async def close(self) -> None:
         await self._committer.close()
+
+    async def back_up(self, path: Path) -> int:
+        """Everything in one file, as it is at one moment; how many rows."""
+        return await self.run(lambda at: write_backup(at, path))
+
+    async def restore(self, path: Path) -> int:
+        return await self.run(lambda at: read_backup(at, path))
 
     # --- subscriptions
 
@@ -69,10 +86,10 @@ class Store:
 
     async def hold(self, name: str) -> Holding:
         """The right to deliver; within one broker the newest holder wins, the former one is fenced off."""
-        return await self.run(lambda at: subscriptions.hold(at, name, self.owner))
+        return await self.run(lambda at: subscriptions.hold(at, name, self.owner, self.lease_s))
 
     async def renew(self, holdings: Sequence[Holding]) -> dict[str, int]:
-        return await self.run(lambda at: subscriptions.renew(at, self.owner, holdings))
+        return await self.run(lambda at: subscriptions.renew(at, self.owner, self.lease_s, holdings))
 
     async def release(self, holding: Holding) -> None:
         await self.run(lambda at: subscriptions.release(at, holding))
@@ -85,8 +102,8 @@ class Store:
     async def find_given(self, name: str, logs: Sequence[LogName]) -> set[LogName]:
         return await self.run(lambda at: letters.find_given(at, name, logs)) if logs else set()
 
-    async def offer(self, holding: Holding, offered: Sequence[Offered], place: str, finalized: int) -> list[Pending]:
-        return await self.run(lambda at: letters.offer(at, holding, offered, place, finalized))
+    async def offer(self, holding: Holding, offered: Sequence[Offered], place: str, settled: int) -> list[Pending]:
+        return await self.run(lambda at: letters.offer(at, holding, offered, place, settled))
 
     async def read_pending(self, name: str, after_ordinal: int = -1, limit: int = 1_000) -> list[Pending]:
         return await self.run(lambda at: letters.read_pending(at, name, after_ordinal, limit))

@@ -7,7 +7,7 @@ from proofcast.broker.io.store.database import Row, Transaction
 from proofcast.broker.io.store.subscriptions import Holding, get, verify_fence
 from proofcast.broker.subscription import LogName, Pending
 from proofcast.errors import InvalidRequest, Reason
-from proofcast.event import Step
+from proofcast.event import Finality, Step
 
 ATTEMPTS_KEPT = 1_000
 """Of one subscription: what a person looks through."""
@@ -76,14 +76,19 @@ def find_given(transaction: Transaction, name: str, logs: Sequence[LogName]) -> 
 
 
 def offer(
-    transaction: Transaction, holding: Holding, offered: Sequence[Offered], place: str, finalized: int
+    transaction: Transaction, holding: Holding, offered: Sequence[Offered], place: str, settled: int
 ) -> list[Pending]:
-    """Write down what will be delivered next and how far it reaches, before any of it is sent."""
+    """Write down what will be delivered next and how far it reaches, before any of it is sent.
+
+    Up to the block number `settled` nothing that this subscriber was given can be undone any more.
+    """
     verify_fence(transaction, holding, "place = ?, next_ordinal = next_ordinal + ?", place, len(offered))
     ((following,),) = transaction.read("SELECT next_ordinal FROM subscription WHERE name = ?", (holding.name,))
     first = following - len(offered)
+    if holding.subscription.terms.finality is not Finality.FINALIZED:
+        _write_given(transaction, holding.name, offered)
+        transaction.change("DELETE FROM given WHERE subscription = ? AND number <= ?", (holding.name, settled))
     if offered:
-        _write_given(transaction, holding.name, offered, finalized)
         rows = [(holding.name, ordinal, *encode_offered(one)) for ordinal, one in enumerate(offered, first)]
         transaction.change_many("INSERT INTO pending VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?)", rows)
     return [
@@ -92,16 +97,12 @@ def offer(
     ]
 
 
-def _write_given(transaction: Transaction, name: str, offered: Sequence[Offered], finalized: int) -> None:
+def _write_given(transaction: Transaction, name: str, offered: Sequence[Offered]) -> None:
     """In order, because one log may be applied, undone and applied again in one go."""
     undone = [one.log for one in offered if one.step is Step.UNDO]
     last = {one.log: one for one in offered}
     drop = [(name, *one.log) for one in last.values() if one.step is Step.UNDO]
-    add = [
-        (name, *one.log, one.block_number)
-        for one in last.values()
-        if one.step is Step.APPLY and one.block_number > finalized
-    ]
+    add = [(name, *one.log, one.block_number) for one in last.values() if one.step is Step.APPLY]
     if undone:
         transaction.change_many("DELETE FROM given WHERE subscription = ? AND hash = ? AND log_index = ?", drop)
         transaction.change_many(
@@ -111,7 +112,6 @@ def _write_given(transaction: Transaction, name: str, offered: Sequence[Offered]
         )
     if add:
         transaction.change_many("INSERT INTO given VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", add)
-    transaction.change("DELETE FROM given WHERE subscription = ? AND number <= ?", (name, finalized))
 
 
 def read_pending(transaction: Transaction, name: str, after_ordinal: int, limit: int) -> list[Pending]:
@@ -133,9 +133,12 @@ def acknowledge(transaction: Transaction, holding: Holding, ordinals: Sequence[i
 
 
 def acknowledge_up_to(transaction: Transaction, name: str, cursor: str) -> int:
-    """The subscriber holds everything up to this cursor; how many deliveries that settles."""
+    """The subscriber holds everything up to this cursor; how many deliveries that settles.
+
+    A block undone and taken back is delivered twice with the same cursors: then the first is meant, to be safe.
+    """
     found = transaction.read(
-        "SELECT max(ordinal) FROM pending WHERE subscription = ? AND cursor_text = ?", (name, cursor)
+        "SELECT min(ordinal) FROM pending WHERE subscription = ? AND cursor_text = ?", (name, cursor)
     )
     if found[0][0] is None:
         subscription = get(transaction, name)

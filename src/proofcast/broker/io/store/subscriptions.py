@@ -125,28 +125,28 @@ def delete(transaction: Transaction, name: str) -> None:
 # --- who delivers
 
 
-def hold(transaction: Transaction, name: str, owner: str) -> Holding:
+def hold(transaction: Transaction, name: str, owner: str, lease_s: float) -> Holding:
     """Get the right to deliver, with a higher fence than anybody had; refused while another broker has it."""
     now = transaction.get_time()
     rows = transaction.read(
         "UPDATE subscription SET owner = ?, fence = fence + 1, held_until = ?"
         " WHERE name = ? AND (owner = ? OR held_until < ?) RETURNING fence",
-        (owner, now + LEASE_S, name, owner, now),
+        (owner, now + lease_s, name, owner, now),
     )
     found = get(transaction, name)
     if not rows:
         raise Unavailable(
             Reason.HELD_ELSEWHERE,
             f"another broker delivers for `{name}`",
-            hint=f"ask that one; this one takes over within {LEASE_S:.0f} s of its end",
+            hint=f"ask that one; this one takes over within {lease_s:.0f} s of its end",
         )
     transaction.change("UPDATE pending SET is_repeated = 1 WHERE subscription = ?", (name,))
     return Holding(found, int(rows[0][0]))
 
 
-def renew(transaction: Transaction, owner: str, holdings: Sequence[Holding]) -> dict[str, int]:
+def renew(transaction: Transaction, owner: str, lease_s: float, holdings: Sequence[Holding]) -> dict[str, int]:
     """Keep what is held for another while; the generation of each that still is ours."""
-    until = transaction.get_time() + LEASE_S
+    until = transaction.get_time() + lease_s
     kept: dict[str, int] = {}
     for holding in holdings:
         rows = transaction.read(
