@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from itertools import islice
-from typing import TextIO
+from pathlib import Path
+from typing import IO
 
 import click
 
@@ -26,7 +27,7 @@ Record = Mapping[str, Json]
 @click.option("--subscriptions", type=click.File(), required=True, help='Lines like {"id": 1, "predicate": "surf T"}.')
 @click.option("--events", type=click.File(), required=True, help='Lines like {"id": 1, "attributes": {"surf": true}}.')
 @click.option("--why", metavar="ID", help="Say of this one subscription why each event does or does not match.")
-def match(subscriptions: TextIO, events: TextIO, why: str | None) -> None:
+def match(subscriptions: IO[str], events: IO[str], why: str | None) -> None:
     """Print a line of JSON for each event, with the subscriptions that it matches.
 
     Files hold one JSON object per line; `-` reads from standard input. An event's attributes are its `attributes`, or
@@ -63,7 +64,18 @@ def explain_events(
             yield {**answer, "because": explain(predicate, attributes)}
 
 
-def read_subscriptions(file: TextIO) -> Iterator[tuple[Name, Predicate]]:
+def load_subscriptions(path: Path) -> dict[Name, Predicate]:
+    """From a file, or standard input for `-`."""
+    try:
+        with click.open_file(str(path)) as file:
+            return dict(read_subscriptions(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidRequest(
+            Reason.BAD_ARGUMENT, f"the file `{path}` cannot be read (`{error}`)", hint="check its name and permissions"
+        ) from error
+
+
+def read_subscriptions(file: IO[str]) -> Iterator[tuple[Name, Predicate]]:
     seen: set[Name] = set()
     for number, record in read_records(file):
         name = get_name(file, number, record)
@@ -80,7 +92,7 @@ def read_subscriptions(file: TextIO) -> Iterator[tuple[Name, Predicate]]:
         yield name, predicate
 
 
-def read_events(file: TextIO) -> Iterator[tuple[Name, EventAttributes]]:
+def read_events(file: IO[str]) -> Iterator[tuple[Name, EventAttributes]]:
     for number, record in read_records(file):
         name = get_name(file, number, record)
         try:
@@ -98,14 +110,14 @@ def parse_event(record: Record) -> EventAttributes:
     raise InvalidRequest(Reason.BAD_ARGUMENT, f"`attributes` holds `{content}`", hint="write an object or a text")
 
 
-def read_records(file: TextIO) -> Iterator[tuple[int, Record]]:
+def read_records(file: IO[str]) -> Iterator[tuple[int, Record]]:
     """The objects of the lines with their numbers; blank lines are passed over."""
     for number, line in enumerate(file, start=1):
         if line.strip():
             yield number, parse_record(file, number, line)
 
 
-def parse_record(file: TextIO, number: int, line: str) -> Record:
+def parse_record(file: IO[str], number: int, line: str) -> Record:
     try:
         record = json.loads(line, parse_float=Decimal)
     except (ValueError, RecursionError):
@@ -115,12 +127,12 @@ def parse_record(file: TextIO, number: int, line: str) -> Record:
     return record
 
 
-def get_name(file: TextIO, number: int, record: Record) -> Name:
+def get_name(file: IO[str], number: int, record: Record) -> Name:
     name = record.get("id", number)
     if isinstance(name, bool) or not isinstance(name, str | int):
         raise refuse_line(file, number, f"the id `{name}` is neither text nor integer", "write e.g. `1` or `alice`")
     return name
 
 
-def refuse_line(file: TextIO, number: int, message: str, hint: str) -> InvalidInput:
+def refuse_line(file: IO[str], number: int, message: str, hint: str) -> InvalidInput:
     return InvalidInput(Reason.MALFORMED, f"line {number} of `{file.name}`: {message}", hint=hint)

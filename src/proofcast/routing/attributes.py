@@ -4,10 +4,12 @@ As text `surf T/colour V blue/price V 1050/day R 2026-11-16 2026-11-18`; `price 
 `price V 1050`. As JSON `{"surf": true, "colour": "blue", "price": 1050, "day": ["2026-11-16", "2026-11-18"]}`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from proofcast.errors import InvalidRequest
 from proofcast.routing.constraint import Held, Topic
 from proofcast.routing.text import format_held, format_word, parse_held, parse_word, refuse_text, split_parts
 from proofcast.routing.value import Interval, Value, parse_value, refuse_value, verify_word
@@ -62,6 +64,20 @@ def parse_json_attributes(record: Mapping[str, Json]) -> EventAttributes:
     `false`, `null` and the empty text say nothing; a text is a number, a date or a word, whichever it looks like.
     """
     return EventAttributes(tuple(iterate_json(record, "")))
+
+
+def read_fields(words: Iterable[str], fields: Mapping[str, str]) -> EventAttributes:
+    """Of what a ledger's event says: its topic words, and its fields as text; as in JSON `true` is a topic word.
+
+    What no predicate can name (empty, too long, not to be printed, `false`, more than the limit) is left out: whoever
+    emitted the event was free to write it.
+    """
+    items: dict[str, Held] = {}
+    for name, text in [*((word, "true") for word in words), *fields.items()]:
+        if text != "false" and len(items) < EVENT_ATTRIBUTES_MAX:
+            with suppress(InvalidRequest):
+                items[verify_word(name)] = Topic() if text == "true" else parse_value(text)
+    return EventAttributes(tuple(items.items()))
 
 
 def iterate_json(record: Mapping[str, Json], prefix: str) -> Iterator[tuple[str, Held]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from proofcast.cli.pipeline.request import BackfillRequest, DecodeRequest, FollowRequest, Request
+from proofcast.cli.pipeline.request import BackfillRequest, DecodeRequest, FollowRequest, MatchRequest, Request
 from proofcast.cli.values import ADDRESS
 from proofcast.errors import Reason, Unavailable
 
@@ -83,6 +83,17 @@ def audit(**asked: object) -> None:
 def decode(**asked: object) -> None:
     """Decode stored logs by an ABI into the table `events`; doing it again adds only what is new."""
     run("decode", DecodeRequest, asked)
+
+
+@pipeline.command(params=SHARED_OPTIONS)
+@click.option("--subscriptions", type=FILE, required=True, help='Lines like {"id": "a", "predicate": "Transfer T"}.')
+@click.option("--finality", type=click.Choice(["latest", "safe", "finalized"]), default="latest", show_default=True)
+def match(**asked: object) -> None:
+    """Print a line of JSON for each event in the tables that a subscription wants, with the subscriptions.
+
+    An event's name is a topic word of it, and its decoded arguments are attributes: `Transfer T/value R 1000 *`.
+    """
+    run("match", MatchRequest, asked)
 
 
 @pipeline.command(params=SHARED_OPTIONS)

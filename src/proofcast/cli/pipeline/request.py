@@ -45,3 +45,9 @@ class FollowRequest(ReadRequest):
 class DecodeRequest(Request):
     abi_file: Path
     addresses: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRequest(Request):
+    subscriptions: Path
+    finality: str

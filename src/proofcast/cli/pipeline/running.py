@@ -1,13 +1,18 @@
 """The pipeline's commands at work: a session, one job, what to print."""
 
+import json
+
+import click
 from pyspark.sql import SparkSession
 
+from proofcast.cli.match import load_subscriptions
 from proofcast.cli.output import emit, format_record, note
 from proofcast.cli.pipeline.following import follow
 from proofcast.cli.pipeline.reading import get_read_options, load_abis, progress
-from proofcast.cli.pipeline.request import BackfillRequest, DecodeRequest, Request
+from proofcast.cli.pipeline.request import BackfillRequest, DecodeRequest, MatchRequest, Request
 from proofcast.cli.pipeline.session import open_session
 from proofcast.errors import InvalidInput, InvalidRequest, Reason, Unavailable
+from proofcast.event import Finality
 from proofcast.pipeline.io.abis import load_abi
 from proofcast.pipeline.io.lock import held
 from proofcast.pipeline.io.planning import get_last, open_checked
@@ -16,10 +21,12 @@ from proofcast.pipeline.jobs import audit as auditing
 from proofcast.pipeline.jobs import backfill as backfilling
 from proofcast.pipeline.jobs import compact as compacting
 from proofcast.pipeline.jobs import decode as decoding
+from proofcast.pipeline.jobs import match as matching
 from proofcast.pipeline.jobs import status as telling
 from proofcast.pipeline.options import parse_options
+from proofcast.routing.predicate import format_predicate
 
-__all__ = ["audit", "backfill", "compact", "decode", "follow", "status"]
+__all__ = ["audit", "backfill", "compact", "decode", "follow", "match", "status"]
 
 
 # --- backfill
@@ -63,6 +70,17 @@ def decode(request: DecodeRequest) -> None:
     with held(request.folder), open_session(request) as (spark, _):
         added = decoding.decode(spark, require(spark, request.folder), abi)
     emit(request.as_json, {"abi": abi.name, "added": added}, f"{added} events added under `{abi.name}`")
+
+
+def match(request: MatchRequest) -> None:
+    predicates = load_subscriptions(request.subscriptions)
+    wanted = {str(name): format_predicate(predicate) for name, predicate in predicates.items()}
+    with open_session(request) as (spark, _):
+        found = matching.match(spark, require(spark, request.folder), wanted, Finality(request.finality))
+        for row in found.toLocalIterator():
+            shown = {"number": row["number"], "block_hash": f"0x{row['block_hash'].hex()}"}
+            named = {"log_index": row["log_index"], "abi": row["abi"], "name": row["name"]}
+            click.echo(json.dumps({**shown, **named, "subscriptions": row["subscriptions"]}))
 
 
 def compact(request: Request) -> None:
