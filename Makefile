@@ -1,7 +1,7 @@
 # Each target does all its own set-up; `make` alone lists them.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help artefacts demo demo-groups test test-fast check bench bench-bindings bench-exchanges bench-fuzz bench-follow bench-gas bench-groups bench-invariants bench-kill bench-kill-broker bench-kill-groups bench-lies bench-matching bench-pipeline bench-verify docs clean system-deps preflight bench-overlay bench-overlay-faults bench-idle bench-soak
+.PHONY: help artefacts demo demo-groups test test-fast check bench bench-bindings bench-broker bench-reorgs bench-exchanges bench-fuzz bench-follow bench-gas bench-groups bench-invariants bench-kill bench-kill-broker bench-kill-groups bench-lies bench-matching bench-pipeline bench-verify docs clean system-deps preflight bench-overlay bench-overlay-faults bench-idle bench-soak
 MAKEFLAGS += --no-print-directory
 
 # Programs set up by make come first: tools/solc finds `node`, and Python finds `anvil` and `forge`, by name.
@@ -41,10 +41,16 @@ check: $(EVERYTHING) ## lint, types, formatting and the structure of the house
 	@cd contracts && forge fmt --check
 	@python -m pytest -q tests/test_house.py
 
-bench: bench-bindings bench-exchanges bench-fuzz bench-follow bench-gas bench-groups bench-invariants bench-kill bench-kill-broker bench-kill-groups bench-lies bench-matching bench-pipeline bench-verify bench-overlay bench-overlay-faults bench-idle bench-soak ## run every measurement
+bench: bench-bindings bench-broker bench-reorgs bench-exchanges bench-fuzz bench-follow bench-gas bench-groups bench-invariants bench-kill bench-kill-broker bench-kill-groups bench-lies bench-matching bench-pipeline bench-verify bench-overlay bench-overlay-faults bench-idle bench-soak ## run every measurement
 
 bench-bindings: $(CORE) ## routing keys with wildcards among a million bindings
 	@python -m bench.bindings
+
+bench-broker: $(CORE) $(NATIVE) $(SPARK) ## the broker: delay, rates, fan-out, replay raw and verified, very many topics
+	@python -m bench.broker
+
+bench-reorgs: $(CORE) $(NATIVE) ## a thousand random reorg histories while delivering, ten through processes
+	@python -m bench.reorgs
 
 bench-exchanges: $(CORE) $(CONTRACTS) ## gas of exchanges and queues, beside the reference
 	@python -m bench.exchanges

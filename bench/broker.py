@@ -21,6 +21,7 @@ from numpy import percentile
 
 from bench.broker_latency import measure_delays_ms
 from bench.broker_load import Readers, fill, get_memory_mb, run_broker
+from bench.broker_webhooks import measure_webhooks
 from bench.report import RESULTS, Row, write_report
 from proofcast.broker.io.hub import Hub
 from proofcast.broker.selection import Selection
@@ -181,8 +182,15 @@ def measure_many(folder: Path) -> list[Row]:
 
 class ManyTopics(Story):
     def publish(self, topic: int, sequence: int) -> None:
-        log = encode_published(Published(topic.to_bytes(32), sequence, bytes(32), PUBLISHER, b"x" * 100))
-        self.adopt([self.make_block(self.path[-1], [log])])
+        self.publish_all([(topic, sequence)])
+
+    def publish_all(self, places: Sequence[tuple[int, int]]) -> None:
+        """One block with an event for each topic and sequence."""
+        logs = [
+            encode_published(Published(topic.to_bytes(32), sequence, bytes(32), PUBLISHER, b"x" * 1_000))
+            for topic, sequence in places
+        ]
+        self.adopt([self.make_block(self.path[-1], logs)])
 
 
 async def wake_subscribers(folder: Path, count: int) -> tuple[float, float]:
@@ -245,6 +253,7 @@ def draw(delays_ms: list[float]) -> None:
 MEASURES: dict[str, Callable[[Path], list[Row]]] = {
     "stream": measure_stream,
     "fan-out": measure_fan_out,
+    "webhooks": lambda folder: measure_webhooks(folder, scale(20_000, 500)),
     "replay": measure_replay,
     "verified": measure_verified,
     "evidence": measure_evidence,

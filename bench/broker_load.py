@@ -56,11 +56,11 @@ class BrokerProcess:
 
 
 @contextmanager
-def run_broker(folder: Path) -> Iterator[BrokerProcess]:
+def run_broker(folder: Path, *options: str) -> Iterator[BrokerProcess]:
     command = [sys.executable, "-m", "proofcast.cli", "broker", "serve", "--feed", str(folder), "--port", "0"]
     log = folder / "broker.log"
     with log.open("w") as output:
-        process = subprocess.Popen([*command, "--topics", f"0x{TOPICS.hex()}"], stderr=output, text=True)
+        process = subprocess.Popen([*command, "--topics", f"0x{TOPICS.hex()}", *options], stderr=output, text=True)
     try:
         wait_until(lambda: b"http://" in log.read_bytes() or process.poll() is not None)
         found = re.search(r"http://[\d.]+:\d+", log.read_text())

@@ -17,8 +17,8 @@ from proofcast.ethereum import rlp
 from proofcast.ethereum.block import RawBlock
 from proofcast.ethereum.header import compute_hash, encode_header
 from proofcast.ethereum.keccak import keccak256
-from proofcast.ethereum.receipt import parse_receipt
-from proofcast.ethereum.trie import compute_ordered_root
+from proofcast.ethereum.kernel import compute_ordered_root
+from proofcast.ethereum.receipt import Receipt, parse_receipt
 from proofcast.testing.chain import ChainSimulator, SimulatedBlock, SimulatedNode
 from proofcast.testing.chain.node import RAW_METHODS, STANDARD_METHODS, describe_receipt, encode_hex
 from proofcast.testing.chain.server import JsonValue
@@ -39,10 +39,11 @@ class RecordedNode(SimulatedNode):
 
     def __init__(self, recorded: Sequence[Recorded], count: int) -> None:
         chain = ChainSimulator(0, chain_id=1)
-        parent = bytes(32)
+        parent, parsed = bytes(32), [tuple(map(parse_receipt, block.receipts)) for block in recorded]
         chain.canonical = []
         for number in range(count + 1):
-            chain.canonical.append(build_block(recorded[number % len(recorded)], number, parent))
+            at = number % len(recorded)
+            chain.canonical.append(build_block(recorded[at], parsed[at], number, parent))
             parent = chain.canonical[-1].hash
         chain.blocks = {block.hash: block for block in chain.canonical}
         super().__init__(chain, STANDARD_METHODS | RAW_METHODS)
@@ -56,12 +57,12 @@ class RecordedNode(SimulatedNode):
         return describe_receipt(*self._receipts[name]) | {"from": f"0x{'1' * 40}", "to": f"0x{'2' * 40}"}
 
 
-def build_block(recorded: Recorded, number: int, parent: bytes) -> SimulatedBlock:
+def build_block(recorded: Recorded, receipts: tuple[Receipt, ...], number: int, parent: bytes) -> SimulatedBlock:
     transactions = tuple(make_up_transaction(number, index) for index in range(len(recorded.receipts)))
     root = compute_ordered_root(transactions)
     header = replace(recorded.header, number=number, parent_hash=parent, transactions_root=root)
     raw = RawBlock(encode_header(header), transactions, recorded.receipts)
-    return SimulatedBlock(header, compute_hash(raw.header), raw, tuple(map(parse_receipt, recorded.receipts)))
+    return SimulatedBlock(header, compute_hash(raw.header), raw, receipts)
 
 
 def make_up_transaction(number: int, index: int) -> bytes:

@@ -22,7 +22,7 @@ import matplotlib.pyplot as plt
 from bench.report import RESULTS, Row, write_report
 from proofcast.cli import doctor
 from proofcast.errors import Reason, Unavailable
-from proofcast.testing.broker.histories import run_history
+from proofcast.testing.broker.acknowledging import run_history
 from proofcast.testing.broker.killing import Trial
 from proofcast.testing.broker.postgres import run_postgres
 
@@ -62,9 +62,11 @@ def main() -> int:
 
 
 def run_trial(folder: Path, store: str, seed: int) -> None:
+    """One broker on SQLite, two that share a PostgreSQL."""
     began = time.monotonic()
     folder.mkdir()
-    asyncio.run(Trial(folder, store or str(folder / "broker.sqlite"), seed).run(KILLS_PER_TRIAL))
+    trial = Trial(folder, store, seed, brokers=2) if store else Trial(folder, str(folder / "broker.sqlite"), seed)
+    asyncio.run(trial.run(KILLS_PER_TRIAL))
     print(f"{folder.name}: {KILLS_PER_TRIAL} kills in {time.monotonic() - began:.0f} s", file=sys.stderr)
 
 

@@ -33,10 +33,10 @@ from proofcast.testing.ethereum import Recorded
 
 CORES = 2
 SCALE = float(os.environ.get("PROOFCAST_PIPELINE_SCALE", "1"))
-WARM_UP, BLOCKS = int(12_000 * SCALE), int(24_000 * SCALE)
+WARM_UP, BLOCKS = int(12_000 * SCALE), int(36_000 * SCALE)
 """The JVM's compilers are done after some twenty seconds."""
 FEW, MANY = int(1_000 * SCALE), int(100_000 * SCALE)
-ETL_BLOCKS = int(460 * SCALE)
+ETL_BLOCKS = int(920 * SCALE)
 COUNTED, ONE_TABLE, ALL_TABLES = "verified logs counted", "logs table in Delta", "all tables in Delta"
 TIMES_GETH = {COUNTED: 2.5, ONE_TABLE: 1.25, ALL_TABLES: 0.7}
 MEMORY_MB_MAX = 4_096
@@ -154,7 +154,7 @@ def build_rows(costs: dict[str, Cost], geth_us: float, few: Cost, many: Cost, et
     ]
 
 
-def draw(costs: dict[str, Cost], geth_us: float) -> None:
+def draw(name: str, costs: dict[str, Cost], geth_us: float) -> None:
     figure = Figure(figsize=(7, 2.8))
     axes = figure.subplots()
     names = [*costs, "go-ethereum, one thread"]
@@ -162,14 +162,14 @@ def draw(costs: dict[str, Cost], geth_us: float) -> None:
     axes.barh(names, rates, color=["C0"] * len(costs) + ["C7"])
     axes.set(xlabel="blocks/s on two cores, from CPU time")
     figure.tight_layout()
-    figure.savefig(RESULTS / "pipeline.svg")
+    figure.savefig(RESULTS / f"{name}.svg")
 
 
 def main() -> int:
     blocks = read_run()
     with tempfile.TemporaryDirectory(prefix="proofcast-") as name:
         source = write_repeated(Path(name) / "chain", blocks, MANY)
-        spark = build_session(f"local[{CORES}]", {"spark.driver.memory": "2g"})
+        spark = build_session(f"local[{CORES}]")
         bed = Bed(spark, source, Path(name))
         costs = measure_rates(bed)
         with open_geth_bed(blocks) as geth:
@@ -177,8 +177,9 @@ def main() -> int:
         few, many = (measure(bed.count, count) for count in (FEW, MANY))
         etl_ms = measure_etl(bed, blocks)
         spark.stop()
-    draw(costs, geth_us)
-    return write_report("pipeline", build_rows(costs, geth_us, few, many, etl_ms))
+    name = "pipeline" if SCALE == 1 else "pipeline-small"
+    draw(name, costs, geth_us)
+    return write_report(name, build_rows(costs, geth_us, few, many, etl_ms))
 
 
 if __name__ == "__main__":

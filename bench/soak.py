@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -55,6 +56,9 @@ class Part:
         assert found, f"{self.name} ended:\n{self.log.read_text()[-2000:]}"
         return found[0]
 
+    def verify_alive(self) -> None:
+        assert self.process.poll() is None, f"{self.name} has ended:\n{self.log.read_text()[-2000:]}"
+
     def read_tally(self) -> Tally:
         lines = [line for line in self.log.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
         return Tally(**json.loads(lines[-1])) if lines else Tally()
@@ -90,7 +94,8 @@ def run_part(folder: Path, name: str, command: Sequence[str]) -> Iterator[Part]:
 def wait_until(is_done: Callable[[], bool], s_max: float) -> None:
     end = time.monotonic() + s_max
     while not is_done():
-        assert time.monotonic() < end, "what should happen does not"
+        if time.monotonic() > end:
+            raise TimeoutError("what should happen does not")
         time.sleep(0.1)
 
 
@@ -111,12 +116,22 @@ class Soak:
         began = time.monotonic()
         publishing.start()
         while publishing.is_alive():
+            self._verify_alive()
             self.memory.samples.append((time.monotonic() - began, *self._measure()))
             publishing.join(SAMPLE_S)
         self.took_s = time.monotonic() - began
-        with suppress(AssertionError):  # then the rows say what is missing
+        with suppress(TimeoutError):  # then the rows say what is missing
             wait_until(self._is_complete, END_S_MAX)
+        self._verify_alive()
         self.tail_s = time.monotonic() - began - self.took_s
+
+    def _verify_alive(self) -> None:
+        try:
+            for part in (self.pipeline, self.broker, *self.subscribers.values()):
+                part.verify_alive()
+        except AssertionError:
+            self.publisher.stop()
+            raise
 
     def _measure(self) -> tuple[float, float]:
         return measure_memory_mb(self.broker.process.pid), measure_memory_mb(self.pipeline.process.pid)
@@ -130,12 +145,13 @@ def open_soak(folder: Path) -> Iterator[Soak]:
     with ExitStack() as stack:
         publisher = stack.enter_context(open_chain(folder / "journal"))
         url, feed = publisher.playground.chain.url, folder / "feed"
-        follow = ["proofcast.cli", "pipeline", "follow", "--source", url, "--first", "0", "--feed", str(feed)]
+        follow = ["proofcast.cli", "pipeline", "follow", "--source", url, "--feed", str(feed)]
         pipeline = stack.enter_context(run_part(folder, "pipeline", [*follow, "--tables", str(folder / "tables")]))
         pipeline.wait_for("following chain")
         serve = ["proofcast.cli", "broker", "serve", "--feed", str(feed), "--port", "0"]
         broker = stack.enter_context(run_part(folder, "broker", [*serve, "--allow-receiver", "127.0.0.1"]))
         address = broker.wait_for(r"http://[\d.]+:\d+")
+        wait_until(lambda: is_ready(address), START_S_MAX)
         where = [address, f"0x{publisher.topic.hex()}"]
         subscribers = {
             kind: stack.enter_context(run_part(folder, kind, ["bench.soak_reader", kind, *arguments]))
@@ -148,8 +164,18 @@ def open_soak(folder: Path) -> Iterator[Soak]:
 def subscribe_webhook(broker: str, receiver: str) -> None:
     body = {"name": "soak", "transport": "webhook", "start": "oldest", "options": {"url": receiver}}
     request = urllib.request.Request(f"{broker}/api/v1/subscriptions", json.dumps(body).encode(), method="POST")
-    with urllib.request.urlopen(request) as response:
-        assert response.status == 201
+    try:
+        urllib.request.urlopen(request).close()
+    except urllib.error.HTTPError as error:
+        raise AssertionError(error.read().decode()) from error
+
+
+def is_ready(broker: str) -> bool:
+    try:
+        urllib.request.urlopen(f"{broker}/readyz").close()
+    except urllib.error.HTTPError:
+        return False
+    return True
 
 
 def build_rows(soak: Soak) -> list[Row]:

@@ -152,3 +152,32 @@ def test_revoked_key_is_refused(tmp_path: Path) -> None:
             assert await ask(session, "GET", STATUS, keys["owner"]) == 200
 
     asyncio.run(scenario())
+
+
+# --- settings in a file
+
+
+def test_settings_file_is_read_and_checked(tmp_path: Path) -> None:
+    settings = tmp_path / "broker.toml"
+    settings.write_text(f'feed = "{tmp_path}"\nallow-receiver = ["127.0.0.1", "10.0.0.0/8"]\nport = 0\nlease = 2.5\n')
+    outcome = CliRunner().invoke(proofcast, ["broker", "serve", "--config", str(settings), "--check"])
+    assert (outcome.exit_code, outcome.stderr) == (0, "everything given is right\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("fede = 1", "`fede`"),
+        ("feed = ", "no TOML"),
+        ('allow-receiver = ["ten"]', "`ten`"),
+        ('host = "0.0.0.0"', "no key"),
+        ("port = 70000", "70000"),
+    ],
+)
+def test_wrong_settings_are_named(line: str, part: str, tmp_path: Path) -> None:
+    settings = tmp_path / "broker.toml"
+    settings.write_text(f"{line}\n")
+    command = ["broker", "serve", "--config", str(settings), "--feed", str(tmp_path), "--check"]
+    outcome = CliRunner().invoke(proofcast, command)
+    assert outcome.exit_code != 0
+    assert part in f"{outcome.exception} {outcome.stderr}"

@@ -15,9 +15,9 @@ from proofcast.chain.segment import BlockId
 from proofcast.cloudevents import encode_structured, parse_structured
 from proofcast.ethereum.receipt import Log
 from proofcast.event import Finality, Step
-from proofcast.feed.publication import find_published
 from proofcast.feed.view import Move, View
 from proofcast.onchain.events import Published, find_event
+from proofcast.onchain.published import find_published
 from proofcast.testing.broker.publications import TOPIC, Publications, encode_published
 from proofcast.testing.broker.serving import open_broker
 
@@ -53,7 +53,7 @@ def test_other_form_is_not_mistaken_for_the_contracts_own(payload: bytes, at: in
     log = encode_published(Published(bytes(32), 1, bytes(32), b"\3" * 20, payload))
     at %= len(log.data)
     changed = replace(log, data=log.data[:at] + bytes((value,)) + log.data[at + 1 :])
-    quick = find_published(changed)
+    quick = find_published(changed.topics, changed.data)
     assert quick is None or quick == find_event(changed.topics, changed.data)
     assert (quick is not None) == is_published(build_move(changed, Step.APPLY, 1, random.Random(1)).record)
 

@@ -13,6 +13,7 @@ from proofcast.broker.edge import find_traceparent
 from proofcast.broker.io.http import Settings
 from proofcast.broker.kafka import parse_target
 from proofcast.broker.subscription import Terms, Transport
+from proofcast.cli.broker_serving import read_properties
 from proofcast.cloudevents import CONTENT_TYPE, Delivery, parse_binary, parse_structured
 from proofcast.errors import InvalidRequest
 from proofcast.event import Step
@@ -40,6 +41,16 @@ READ_S_MAX = 30.0
 def test_wrong_option_is_refused(options: dict[str, str], fault: str) -> None:
     with pytest.raises(InvalidRequest, match=fault):
         parse_target(Terms(transport=Transport.KAFKA, options=options))
+
+
+def test_properties_are_read_and_a_wrong_line_is_named_without_its_value(tmp_path: Path) -> None:
+    path = tmp_path / "kafka.properties"
+    path.write_text("# ours\n\nsasl.password = very=secret\n")
+    assert read_properties(path) == {"sasl.password": "very=secret"}
+    path.write_text("security.protocol=SSL\nverysecret\n")
+    with pytest.raises(InvalidRequest, match="line `2`") as refused:
+        read_properties(path)
+    assert "verysecret" not in str(refused.value)
 
 
 def test_broker_without_kafka_refuses_the_transport(tmp_path: Path) -> None:

@@ -7,16 +7,22 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from proofcast.broker.io.metrics import Metrics
+from proofcast.broker.io.door import BACKGROUND
+from proofcast.broker.io.http import Settings, build_runner
+from proofcast.broker.io.metrics import FeedWatch, Metrics
 from proofcast.broker.measures import ReorgMeter
+from proofcast.chain.io.source import open_source
 from proofcast.chain.steps import ChainStep
 from proofcast.chain.trust import Trust
 from proofcast.event import Finality, Step
+from proofcast.feed.io.follower import FeedFollower
 from proofcast.testing.broker.publications import Publications
-from proofcast.testing.broker.serving import open_broker
+from proofcast.testing.broker.serving import TOPICS, open_broker
+from proofcast.testing.chain import ChainSimulator, SimulatedNode
 from proofcast.testing.feed.story import START
 
 SUFFIXES = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
@@ -61,6 +67,33 @@ def test_nothing_is_ready_before_anything_is_journalled(tmp_path: Path) -> None:
             assert json.loads(await get_text(url + "/healthz")) == {"status": "alive"}
             assert json.loads(await get_text(url + "/readyz", 503))["reason"] == "not-yet"
             assert "proofcast_deliveries_total" in await get_text(url + "/metrics")
+
+    asyncio.run(scenario())
+
+
+def test_broker_that_no_longer_follows_its_feed_is_not_alive(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        runner = build_runner(tmp_path, TOPICS)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/healthz"
+        await get_text(url)
+        runner.app[BACKGROUND][0].cancel()
+        assert "stopped following" in await get_text(url, 503)
+        await runner.cleanup()
+
+    asyncio.run(scenario())
+
+
+def test_block_that_is_too_old_makes_the_broker_unready(tmp_path: Path) -> None:
+    """Blocks of a story are kept without their bytes, so their age counts from when they were seen."""
+
+    async def scenario() -> None:
+        Publications(tmp_path, 1).publish(1)
+        async with open_broker(tmp_path, Settings(block_age_s_max=3600.0)) as url:
+            assert json.loads(await get_text(url + "/readyz"))["newest"]["number"] == START.number + 1
+        async with open_broker(tmp_path, Settings(block_age_s_max=0.0)) as url:
+            await get_text(url + "/readyz", 503)
 
     asyncio.run(scenario())
 
@@ -110,6 +143,20 @@ async def read_events(stream: aiohttp.ClientResponse, count: int) -> None:
     while count:
         line = await stream.content.readline()
         count -= line in (b"event: apply\n", b"event: undo\n")
+
+
+def test_nodes_that_disagree_are_counted(tmp_path: Path) -> None:
+    one, other, rests = ChainSimulator(1), ChainSimulator(2), []
+    one.mine(3)
+    other.mine(3)
+    with SimulatedNode(one) as first, SimulatedNode(other) as second:
+        source = open_source(f"2 of {first.url},{second.url}")
+        follower = FeedFollower(source, tmp_path, one.canonical[0].id)
+        watch, metrics = FeedWatch(tmp_path), Metrics()
+        follower.follow(is_enough=lambda: len(rests) == 2, rest=lambda: rests.append(1))
+    watch.measure(metrics)
+    samples = list_samples(metrics.write().decode())
+    assert samples["proofcast_feed_failures_total[('reason', 'not-yet')]"] == 2
 
 
 def test_every_query_of_the_dashboard_names_a_figure_that_exists(root: Path) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from proofcast.testing.broker.histories import live_through, live_through_processes
+from proofcast.testing.broker.histories import live_through
+from proofcast.testing.client import live_through_processes
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import orjson
+import psycopg
 import pytest
 
 from proofcast.broker.io.deliveries import Deliveries
@@ -16,8 +17,10 @@ from proofcast.broker.scope import Scope
 from proofcast.broker.selection import Selection
 from proofcast.broker.start import AtBlock, Oldest
 from proofcast.broker.subscription import Pending, Status, Terms, Transport
-from proofcast.errors import InvalidInput, InvalidRequest, Reason, Unavailable
+from proofcast.cloudevents import parse_structured
+from proofcast.errors import InvalidInput, InvalidRequest, ProofcastError, Reason, Unavailable
 from proofcast.event import Finality, Step
+from proofcast.testing.broker.postgres import PostgresServer
 from proofcast.testing.feed.story import START, LogName, Story
 
 RAW = Terms(selection=Selection(contract=bytes(20)))
@@ -119,6 +122,33 @@ def test_store_of_a_newer_broker_is_refused(tmp_path: Path, store_address: str) 
         await store.close()
         with pytest.raises(InvalidRequest, match="version 99"):
             await Store(store_address).find_all()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.needs("postgres")
+def test_lost_connection_is_made_again(postgres_server: PostgresServer) -> None:
+    async def scenario() -> None:
+        address = postgres_server.create_database()
+        store = Store(address)
+        assert await store.find_all() == []
+        with psycopg.connect(address) as other:
+            other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")
+        with pytest.raises(Unavailable) as refused:
+            await store.find_all()
+        assert refused.value.reason is Reason.NOT_STORED
+        assert await store.find_all() == []
+        await store.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("address", ["postgresql://nobody:secret@127.0.0.1:9/x", "postgresql://nobody:secret@[bad/x"])
+def test_database_that_does_not_answer_is_named_without_its_password(address: str) -> None:
+    async def scenario() -> None:
+        with pytest.raises(ProofcastError) as refused:
+            await Store(address).find_all()
+        assert "secret" not in f"{refused.value} {refused.value.hint}"
 
     asyncio.run(scenario())
 
@@ -380,5 +410,41 @@ def test_history_read_during_append(tmp_path: Path) -> None:
                 pending = await deliveries.extend(holding, 7)
                 perform(held, pending)
                 await deliveries.store.acknowledge(holding, [one.ordinal for one in pending])
+
+    asyncio.run(scenario())
+
+
+def test_another_broker_takes_over_from_a_branch_it_never_saw(tmp_path: Path, store_address: str) -> None:
+    """Two feeds, one store: what was given of the orphan is undone from the store, once it is certain."""
+
+    async def scenario() -> None:
+        one, two = Story(tmp_path / "one", 1), Story(tmp_path / "two", 2)
+        common = one.make_block(START, [one.make_log()])
+        two.logs[common.hash] = one.logs[common.hash]
+        orphan = one.make_block(common.id, [one.make_log(), one.make_log()])
+        for story in (one, two):
+            story.adopt([common])
+        one.adopt([orphan])
+        held: list[LogName] = []
+        async with open_store(tmp_path / "one", store_address) as deliveries:
+            await create(deliveries)
+            holding = await deliveries.hold("flights")
+            pending = await deliveries.read(holding, 10)
+            perform(held, pending)
+            await deliveries.store.acknowledge(holding, [found.ordinal for found in pending])
+            await deliveries.release(holding)
+        other = two.make_block(common.id, [two.make_log()])
+        two.adopt([other])
+        async with open_store(tmp_path / "two", store_address) as deliveries:
+            with pytest.raises(InvalidRequest, match="never seen"):
+                await deliveries.read(await deliveries.hold("flights"), 10)
+            two.finalize(other.id)
+            holding = await deliveries.hold("flights")
+            undone = await deliveries.read(holding, 10)
+            assert list_moves(undone) == [(Step.UNDO, (orphan.hash, 1)), (Step.UNDO, (orphan.hash, 0))]
+            assert all(parse_structured(found.body).event.step is Step.UNDO for found in undone)
+            perform(held, undone)
+            perform(held, await deliveries.extend(holding, 10))
+            assert held == two.list_logs(Finality.LATEST)
 
     asyncio.run(scenario())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from proofcast.testing.broker.histories import run_history
+from proofcast.testing.broker.acknowledging import run_history
 
 MEMORY = Path("/dev/shm")
 """Where there is one the feeds are in memory: what a disk does is of no concern here."""

@@ -4,8 +4,8 @@ import asyncio
 import ipaddress
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import aiohttp
@@ -393,5 +393,98 @@ def test_secret_made_by_the_broker_is_shown_once(tmp_path: Path) -> None:
             assert str(made["secret"]).startswith("whsec_")
             shown = orjson.dumps(await get(session, "/flights")) + orjson.dumps(await get(session, ""))
             assert b"whsec_" not in shown
+
+    asyncio.run(scenario())
+
+
+# --- receivers that misbehave
+
+
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def open_raw(talk: Talk) -> AsyncIterator[str]:
+    """A receiver that talks as it likes, and hangs up."""
+    talking: list[asyncio.Task[object]] = []
+
+    async def serve_raw(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        talking.append(task)
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            await talk(reader, writer)
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+    server = await asyncio.start_server(serve_raw, "127.0.0.1", 0)
+    async with server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        await asyncio.gather(*talking)
+
+
+@pytest.mark.parametrize(
+    ("answer", "part"),
+    [
+        (b"", "closed"),
+        (b"garbage\r\n\r\n", "no HTTP"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n" + b"x" * 100_000, "more than"),
+        (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 20_000, "more than"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nx", "closed"),
+        (b"HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n", "no HTTP"),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n", "500"),
+        (b"HTTP/1.1 302 Found\r\nlocation: http://10.0.0.1/\r\ncontent-length: 0\r\n\r\n", "redirection"),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", "taken"),
+        (b"HTTP/1.0 200 OK\r\n\r\nuntil the end", "taken"),
+    ],
+)
+def test_strange_answer_is_a_failure_and_harms_nobody(answer: bytes, part: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(answer)
+
+        Story(tmp_path, 1)
+        async with open_raw(talk) as place, open_broker(tmp_path) as session:
+            await subscribe(session, f"http://{place}/")
+            async with session.post(API + "/flights/test") as response:
+                assert part in (await response.json())["outcome"]
+
+    asyncio.run(scenario())
+
+
+def test_receiver_that_cannot_show_who_it_is_gets_nothing(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        Story(tmp_path, 1)
+        async with open_broker(tmp_path) as session, open_receiver(Receiver()) as receiver:
+            await subscribe(session, receiver.url.replace("http://", "https://"))
+            async with session.post(API + "/flights/test") as response:
+                assert (await response.json())["taken"] is False
+            assert receiver.requests == []
+
+    asyncio.run(scenario())
+
+
+def test_kept_connection_that_was_closed_is_replaced(tmp_path: Path) -> None:
+    """Between two deliveries the receiver hangs up, as servers do after a while: that is no failure."""
+
+    async def scenario() -> None:
+        Story(tmp_path, 1)
+        connections = 0
+
+        async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal connections
+            connections += 1
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+            await reader.readuntil(b"POST")  # of the next request, which is never answered
+
+        async with open_raw(hang_up) as place, open_broker(tmp_path) as session:
+            await subscribe(session, f"http://{place}/")
+            for _ in range(3):
+                async with session.post(API + "/flights/test") as response:
+                    assert (await response.json())["taken"] is True
+        assert connections > 1
 
     asyncio.run(scenario())

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofcast.broker.conversation import MESSAGE_BYTES_MAX, Conversation
+from proofcast.broker.io.http import Settings
 from proofcast.broker.messages import parse_object
 from proofcast.cloudevents import Delivery, parse_structured
 from proofcast.errors import InvalidRequest
@@ -240,6 +241,24 @@ def test_reorg_is_undone_and_the_last_cursor_goes_on(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_broker_that_never_saw_the_block_of_the_cursor_rewinds(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        one, two = Story(tmp_path / "one", 1), Story(tmp_path / "two", 2)
+        one.adopt([one.make_block(START, [one.make_log()])])
+        two.adopt([two.make_block(START, [two.make_log(), two.make_log()])])
+        wanted = {"filter": {"contract": ANY}}
+        async with open_broker(tmp_path / "one") as url, connect(url) as socket:
+            await socket.send_json(start() | wanted)
+            cursor = await read_until(socket, [], one.list_logs(Finality.LATEST))
+        async with open_broker(tmp_path / "two") as url, connect(url) as socket:
+            await socket.send_json(start(firstEvent=cursor) | wanted)
+            rewound = await read_batch(socket)
+            assert (rewound["type"], rewound["block"]["number"]) == ("rewind", START.number)
+            await read_until(socket, [], two.list_logs(Finality.LATEST))
+
+    asyncio.run(scenario())
+
+
 async def read_until(socket: Socket, held: list[LogName], wanted: list[LogName]) -> str:
     cursor = ""
     while held != wanted:
@@ -312,6 +331,20 @@ def test_stored_subscription_goes_on_behind_what_was_acknowledged(tmp_path: Path
             assert list_marks(second) == [(3, True), (4, True)]
             await socket.send_json({"type": "ack", "id": second["id"]})
             assert [one.event.sequence for one in parse_events(await read_batch(socket))] == [5]
+
+    asyncio.run(scenario())
+
+
+def test_subscription_that_is_paused_ends_its_connection(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        Publications(tmp_path, 1).publish(1)
+        async with open_broker(tmp_path, Settings(lease_s=0.3)) as url, connect(url) as socket:
+            await create(url)
+            await socket.send_json(STORED)
+            await read_batch(socket)
+            await post(url, "/pause")
+            answer = await read_batch(socket)
+            assert (answer["type"], "was changed" in answer["error"]) == ("protocol_error", True)
 
     asyncio.run(scenario())
 

@@ -14,7 +14,7 @@ DIED = 3
 
 class DyingSender(sender.Sender):
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*arguments, watch=die)  # type: ignore[arg-type,misc]
+        super().__init__(*arguments, watch=die)  # type: ignore[arg-type]
 
 
 def die(stage: Stage, transaction_hash: bytes) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -25,9 +26,15 @@ TOPICS = f"0x{TOPICS_ADDRESS.hex()}"
 
 @pytest.fixture
 def feed(tmp_path: Path) -> Iterator[ChainFeed]:
+    with open_feed(tmp_path) as feed:
+        yield feed
+
+
+@contextmanager
+def open_feed(folder: Path) -> Iterator[ChainFeed]:
     chain = PublishingChain(5, finalized_depth=4)
     chain.mine(8)
-    with ChainFeed(chain, tmp_path) as feed:
+    with ChainFeed(chain, folder) as feed:
         feed.follow()
         yield feed
 
@@ -63,13 +70,22 @@ def perform(held: list[tuple[bytes, int]], event: Event) -> None:
 # --- what is refused
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[ServerEvent], list[tuple[bytes, int]]]:
+    """All that a true broker sends to somebody who reads from the beginning and verifies; and what was published."""
+    with open_feed(tmp_path_factory.mktemp("recorded")) as feed, run_broker(feed.folder) as broker:
+        return record(broker.url), list_published(feed)
+
+
 @pytest.fixture
-def frames(feed: ChainFeed) -> list[ServerEvent]:
-    """All that a true broker sends to somebody who reads from the beginning and verifies."""
+def frames(recorded: tuple[list[ServerEvent], list[tuple[bytes, int]]]) -> list[ServerEvent]:
+    return recorded[0]
+
+
+def record(url: str) -> list[ServerEvent]:
     found: list[ServerEvent] = []
     parser = EventParser()
-    query = {"start": "oldest", "evidence": "1"}
-    with run_broker(feed.folder) as broker, httpx.stream("GET", broker.url + STREAM, params=query) as response:
+    with httpx.stream("GET", url + STREAM, params={"start": "oldest", "evidence": "1"}) as response:
         for data in response.iter_raw():
             found += parser.receive(data)
             if len([frame for frame in found if frame.name == "heartbeat"]) == 2:
@@ -85,9 +101,10 @@ def receive(frames: list[ServerEvent], trusted: bytes = b"", contract: bytes = T
     return [event for one in data for event in reader.receive(one)]
 
 
-def test_true_stream_is_accepted(frames: list[ServerEvent], feed: ChainFeed) -> None:
+def test_true_stream_is_accepted(recorded: tuple[list[ServerEvent], list[tuple[bytes, int]]]) -> None:
+    frames, published = recorded
     events = receive(frames)
-    assert [(event.position.block_hash, event.position.log_index) for event in events] == list_published(feed)
+    assert [(event.position.block_hash, event.position.log_index) for event in events] == published
     assert {event.trust for event in events} == {"linked"}
 
 
@@ -199,3 +216,21 @@ def test_async_for_reads_the_same(feed: ChainFeed) -> None:
 
     with run_broker(feed.folder) as broker:
         asyncio.run(scenario(broker.url))
+
+
+def test_named_subscription_goes_on_behind_what_was_acknowledged(feed: ChainFeed) -> None:
+    """A program that died in between: what it had not acknowledged comes again, marked, and is verified again."""
+    assert isinstance(feed.chain, PublishingChain)
+    topic, seen = f"0x{feed.chain.ids[0].hex()}", list[int]()
+    with run_broker(feed.folder) as broker, Client(broker.url, topics=TOPICS) as client:
+        for _ in range(2):
+            subscription = client.subscribe(topic, start="oldest", name="billing")
+            for event in subscription:
+                seen.append(event.sequence)
+                if event.sequence % 4 == 3:
+                    subscription.acknowledge()
+                elif event.sequence % 4 == 1 and event.sequence > 1:
+                    assert subscription.delivery.is_repeated == (len(seen) > 5 and event.sequence == 5)
+                    break
+            assert event.trust == "linked"
+    assert seen == [1, 2, 3, 4, 5, 4, 5]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -16,7 +17,10 @@ import httpx
 import pytest
 
 from proofcast.cli import main
+from proofcast.onchain.io.devchain import run_dev_chain
+from proofcast.pipeline.io.lock import held
 
+END_S_MAX = 60
 pytestmark = [pytest.mark.slow, pytest.mark.needs("anvil")]
 
 PROGRAM = """
@@ -72,6 +76,34 @@ def run_two(folder: Path) -> Iterator[Running]:
         process.communicate()
 
 
+# --- refusals
+
+
+def test_taken_port_is_refused_before_anything_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert main(["up", "--data", str(tmp_path / "data"), "--port", str(port), "--chain-port", "0"]) == 2
+    assert f"`127.0.0.1:{port}` cannot be listened at" in capsys.readouterr().err
+    assert not (tmp_path / "data").exists()
+
+
+def test_folder_of_another_one_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with held(str(tmp_path)):
+        assert main(["up", "--data", str(tmp_path), "--port", "0", "--chain-port", "0"]) == 2
+    assert "another `proofcast up` runs on" in capsys.readouterr().err
+
+
+def test_chain_without_the_contract_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with run_dev_chain() as chain:
+        assert main(["up", "--data", str(tmp_path / "data"), "--port", "0", "--rpc", chain.url]) == 2
+    sentence, hint = capsys.readouterr().err.splitlines()[-2:]
+    assert "`Topics`" in sentence
+    assert hint.startswith("hint: ")
+
+
+# --- the usual way
+
+
 def test_dead_child_is_started_again_and_all_end_in_order(tmp_path: Path) -> None:
     with run_two(tmp_path) as running:
         url = re.findall(r"http://[\d.:]+", running.wait_for("broker ready"))[0]
@@ -89,9 +121,13 @@ def test_dead_child_is_started_again_and_all_end_in_order(tmp_path: Path) -> Non
     assert "events at" in (tmp_path / "broker.log").read_text()
 
 
-def test_taken_port_is_refused_before_anything_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        assert main(["up", "--data", str(tmp_path / "data"), "--port", str(port), "--chain-port", "0"]) == 2
-    assert f"`127.0.0.1:{port}` cannot be listened at" in capsys.readouterr().err
-    assert not (tmp_path / "data").exists()
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent died: use Linux")
+def test_killed_parent_leaves_nobody_behind(tmp_path: Path) -> None:
+    with run_two(tmp_path) as running:
+        running.wait_for("all ready")
+        children = [os.pidfd_open(running.find_child(words)) for words in ("broker serve", "chain dev")]
+        running.process.kill()
+        for child in children:
+            ended, _, _ = select.select([child], [], [], END_S_MAX)
+            assert ended == [child]
+            os.close(child)

@@ -4,8 +4,6 @@ import asyncio
 import base64
 import json
 import random
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -30,7 +28,6 @@ from proofcast.groups.io.watch import open_watch
 from proofcast.groups.link import encode_list
 from proofcast.groups.outbox import Draft
 from proofcast.groups.packet import InboxPacket, parse_packet
-from proofcast.groups.proof import INDEX_BITS
 from proofcast.groups.series import Envelope, Form, Message, Series
 from proofcast.groups.witness import Quorum, encode_cosignatures
 
@@ -283,28 +280,6 @@ async def read_ends(connection: Connection) -> list[int]:
 
 
 @pytest.mark.slow
-def test_snapshot_beside_a_running_server_changes_nothing(tmp_path: Path) -> None:
-    seen: list[list[bytes]] = []
-
-    async def send_and_compact(both: Both) -> None:
-        await send_next(both, 5)
-        await both.alice.delete((await read_ends(both.alice))[0])
-        last = (await read_ends(both.bob))[-1] >> INDEX_BITS
-        command = [sys.executable, "-m", "proofcast.groups.io.compactor", str(tmp_path), str(last - 1)]
-        await asyncio.to_thread(subprocess.run, command, check=True)
-        await send_next(both, 5)
-        await keep(both)
-
-    async def keep(both: Both) -> None:
-        seen.append(await both.alice.read(0) + await both.bob.read(0))
-
-    for work in (send_and_compact, keep):
-        with run_launched_server(Options(str(tmp_path))) as launched:
-            play(launched, work)
-    assert (tmp_path / "snapshot").exists()
-    assert seen[0] == seen[1] != []
-
-
 def test_log_is_replaced_by_a_snapshot_while_the_server_works(tmp_path: Path) -> None:
     """Every frame begins a segment here, and after eight of them the server compacts by itself."""
     seen: list[list[bytes]] = []
@@ -354,6 +329,7 @@ def test_false_cosignature_is_refused(tmp_path: Path) -> None:
         play(launched, work)
 
 
+@pytest.mark.slow
 def test_device_believes_what_its_witnesses_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until they have, nothing is delivered; what they signed survives a restart of the server."""
     monkeypatch.setattr(device_module, "WITNESS_S_MAX", 0)

@@ -44,7 +44,7 @@ from proofcast.onchain.refusal import Refusal
 from proofcast.onchain.request import ask
 from proofcast.onchain.reverts import SUBSCRIBER_REFUSALS, TOPICS_REFUSALS, decode_revert
 from proofcast.routing.automaton import compile_expression
-from proofcast.routing.key import ALPHABET, Hash, parse_routing_key
+from proofcast.routing.key import ALPHABET, Hash, parse_routing_key, split_hierarchical_key, verify_binding_key
 from proofcast.routing.route import encode_expression_key, encode_routing_key, get_rest
 from proofcast.testing.onchain import Playground, run_playground
 
@@ -263,6 +263,42 @@ def test_python_and_contract_match_the_same_keys(world: World) -> None:
     found = [(*question[:2], answer) for question, answer in zip(expected, answers, strict=True)]
     assert found == expected, f"seed {SEED}"
     assert 50 < sum(answers) < len(answers) - 50, "the keys are no test"
+
+
+def is_accepted(world: World, key: bytes, binding: str) -> bool:
+    try:
+        read(world.rpc, world.contract, exchanges.is_match(key, binding))
+    except InvalidRequest as refused:
+        if refused.reason is not Reason.BAD_KEY:
+            raise
+        return False
+    return True
+
+
+def is_valid(key: str, binding: str) -> bool:
+    try:
+        split_hierarchical_key(key)
+        verify_binding_key(binding)
+    except InvalidRequest:
+        return False
+    return True
+
+
+@pytest.mark.needs("anvil")
+def test_python_and_contract_refuse_the_same_keys(world: World) -> None:
+    dice = random.Random(SEED)
+    pairs = [(draw_key(dice, "aaaaaZ9-..*#_"), draw_key(dice, "aaaaaaaaZZ99--_.")) for _ in range(120)]
+    pairs += [
+        ("", "a"),
+        ("a", ""),
+        ("x" * 128, "x" * 128),
+        ("x" * 129, "a"),
+        ("a", "x" * 129),
+        ("a.b.c.d.e.f.g.h", "a"),
+    ]
+    answers = [is_accepted(world, key.encode(), binding) for key, binding in pairs]
+    assert answers == [is_valid(*pair) for pair in pairs], f"seed {SEED}"
+    assert 15 < sum(answers) < len(answers) - 15, "the keys are no test"
 
 
 @pytest.mark.needs("anvil")

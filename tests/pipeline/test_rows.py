@@ -4,11 +4,15 @@ import pyarrow as pa
 import pytest
 
 from proofcast.chain.profile import get_profile
+from proofcast.chain.steps import ChainStep
 from proofcast.chain.trust import Trust
 from proofcast.chain.verify import VerifiedBlock, verify_block
+from proofcast.errors import InvalidRequest
 from proofcast.ethereum.bloom import LogFilter
 from proofcast.ethereum.receipt import Log
 from proofcast.event import Finality, Step
+from proofcast.feed.journal import JournalEntry
+from proofcast.pipeline.io.reading import verify_entry
 from proofcast.pipeline.rows import StepRow, build_table, select_logs
 from proofcast.pipeline.schemas import ARROW, CHANGES, TOPICS, Table
 from proofcast.testing.chain import ChainSimulator
@@ -50,6 +54,13 @@ def get_topics(row: dict[str, bytes | None]) -> tuple[bytes, ...]:
 
 def list_expected(chain: ChainSimulator) -> list[tuple[int, int, Log]]:
     return [(block.header.number, at, log) for block in chain.canonical[1:] for at, log in enumerate(block.logs)]
+
+
+@pytest.mark.parametrize("step", [Step.APPLY, Step.UNDO])
+def test_step_whose_bytes_are_gone_is_refused(step: Step) -> None:
+    gone = ChainStep(9, step, 5, bytes(32), bytes(32), Trust.LINKED, Finality.LATEST)
+    with pytest.raises(InvalidRequest, match=f"bytes of block `5`, step `9` .`{step}`."):
+        verify_entry(JournalEntry(gone, None), 31_337)
 
 
 @pytest.mark.parametrize("table", [CHANGES, Table.BLOCKS, Table.RECEIPTS, Table.LOGS, Table.TRANSACTIONS])

@@ -13,12 +13,15 @@ from proofcast.chain.io.recorded import write_blocks
 from proofcast.chain.segment import BlockId
 from proofcast.chain.steps import BlockLink, CanonicalChain, ChainStep
 from proofcast.errors import InvalidRequest
+from proofcast.ethereum.abi import parse_abi
 from proofcast.event import Finality
+from proofcast.pipeline.decoding import Abi
 from proofcast.pipeline.io.abis import get_own_abi
 from proofcast.pipeline.io.tables import Tables
 from proofcast.pipeline.jobs.audit import audit
 from proofcast.pipeline.jobs.backfill import backfill
 from proofcast.pipeline.jobs.compact import compact
+from proofcast.pipeline.jobs.decode import decode
 from proofcast.pipeline.jobs.status import find_status
 from proofcast.pipeline.schemas import Table, get_spark_schema
 from proofcast.pipeline.transforms import select_canonical
@@ -85,6 +88,17 @@ def test_cut_off_runs_lose_nothing_and_repeat_nothing(
 def test_gap_and_second_start_are_refused(spark: SparkSession, recorded: str, tables: Tables, scratch: str) -> None:
     with pytest.raises(InvalidRequest, match="end at block `8`"):
         backfill(spark, tables, {"source": recorded, "first": "10"}, [get_own_abi()], scratch)
+
+
+def test_decode_adds_each_event_once(spark: SparkSession, chain: ChainSimulator, tables: Tables) -> None:
+    address = next(log.address for block in chain.canonical[1:] for log in block.logs)
+    words = [{"name": f"word{at}", "type": "bytes32", "indexed": True} for at in range(4)]
+    forms = [{"type": "event", "name": "Quiet", "anonymous": True, "inputs": words[:count]} for count in range(5)]
+    abi = Abi("Quiet", parse_abi(forms), frozenset({address}))
+    logs = [log for block in chain.canonical[1:] for log in block.logs if log.address == address]
+    assert decode(spark, tables, abi) == len(logs)
+    assert decode(spark, tables, abi) == 0
+    assert tables.read(spark, Table.EVENTS).filter("abi = 'Quiet'").count() == len(logs)
 
 
 def test_audit_names_the_first_bad_block(spark: SparkSession, chain: ChainSimulator, tables: Tables) -> None:

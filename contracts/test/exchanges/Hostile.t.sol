@@ -76,8 +76,9 @@ contract HostileTest is ExchangesTest {
 
     function fill(uint256 count) private returns (Listener[] memory listeners) {
         IExchanges.QueueTerms memory terms = openTerms();
-        (terms.callbackGas, terms.lifo) = (2_000_000, true);
+        (terms.callbackGas, terms.lifo, terms.reward) = (2_000_000, true, 5);
         queue = makeQueue("long", terms);
+        exchanges.fund{value: 100}(queue);
         listeners = new Listener[](count);
         for (uint256 i; i < count; ++i) {
             if (i % 2 == 0) trick(Trickster.Trick.Burn);
@@ -104,6 +105,7 @@ contract HostileTest is ExchangesTest {
         uint256 pages = 1;
         for (; !exchanges.release{gas: 8_300_000}(queue, waiting.header, "", PAYLOAD, payee); ++pages) {}
         assertGt(pages, 1);
+        assertEq(exchanges.getCredit(payee), 5 * pages, "each page is paid");
         for (uint256 i = 1; i < 12; i += 2) {
             assertEq(listeners[i].count(), i == 11 ? 0 : 1);
             assertEq(exchanges.getCredit(address(listeners[i])), i < 4 ? 9 : 8);

@@ -7,7 +7,7 @@ import {Test} from "forge-std/Test.sol";
 import {ExchangesWorld} from "./ExchangesWorld.sol";
 
 /// @notice What holds of exchanges and queues whatever anybody does: all ether is somebody's, and no held message is lost.
-contract ExchangesInvariantsTest is StdInvariant, Test {
+contract ExchangesWorldTest is StdInvariant, Test {
     ExchangesWorld private world;
 
     function setUp() public {

@@ -17,18 +17,9 @@ from proofcast.cloudevents import (
 from proofcast.cursor import write_cursor
 from proofcast.event import Event, Finality, Step
 from proofcast.feed.outbox import Row
-from proofcast.feed.publication import (
-    NO_BYTES,
-    NO_KEY,
-    PAYLOAD_AT,
-    PAYLOAD_PLACE,
-    PUBLISHED,
-    WORD,
-    build_event,
-    format_source,
-    read_log,
-)
+from proofcast.feed.publication import NO_KEY, build_event, format_source, read_log
 from proofcast.feed.view import Move, View
+from proofcast.onchain.published import NO_BYTES, PAYLOAD_AT, PAYLOAD_PLACE, PUBLISHED, WORD
 
 ID, DATA, END = b"id: ", b"\ndata: ", b"\n\n"
 TOPICS_LENGTH = 4 * WORD

@@ -34,6 +34,7 @@ NOUNS = {
     "doctor": Noun("Say what works on this machine, what does not, and how to get it."),
     "event": Noun("Follow events, and check evidence of one without trusting anybody.", "broker"),
     "exchange": Noun("Route messages by keys to queues, on a chain."),
+    "feed": Noun("Look after the feed between the pipeline and the broker."),
     "group": Noun("Talk in groups whose order and content no server can change unnoticed.", "groups"),
     "key": Noun("Make, list and revoke the keys of a broker.", "broker"),
     "match": Noun("Print which subscriptions each event matches, and why."),

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Unpack
 
 import click
+import uvloop
 from aiohttp import web
 
 from proofcast.broker.io.door import STORE
-from proofcast.broker.io.http import Settings, build_runner
+from proofcast.broker.io.http import STORE_FILE, Settings, build_runner
 from proofcast.broker.io.routes.dashboard import DASHBOARD
 from proofcast.broker.io.store.durable import Store
 from proofcast.cli.broker_serving import ServeOptions, add_options, build_settings
 from proofcast.cli.output import note
+from proofcast.cli.settings_file import CHECK, CONFIG
 from proofcast.cli.stores import REQUIRED_STORE, STORE_OPTION, use_store
 from proofcast.cli.values import ADDRESS
 from proofcast.errors import InvalidRequest, Reason, Unavailable
@@ -29,6 +31,8 @@ def broker() -> None:
 
 
 @broker.command()
+@CONFIG
+@CHECK
 @click.option("--feed", type=click.Path(path_type=Path), required=True, help="Folder that `pipeline follow` writes.")
 @click.option("--topics", type=ADDRESS, help="`Topics`, where it is not at its usual address.")
 @STORE_OPTION
@@ -37,10 +41,16 @@ def broker() -> None:
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 takes a free one.")
 @add_options
-def serve(feed: Path, topics: bytes | None, store: str, host: str, port: int, **options: Unpack[ServeOptions]) -> None:
+def serve(
+    check: bool, feed: Path, topics: bytes | None, store: str, host: str, port: int, **options: Unpack[ServeOptions]
+) -> None:
     """Serve what is in a feed, and what comes into it, until interrupted."""
     settings = build_settings(store, options)
-    asyncio.run(serve_until_interrupted(feed, get_contracts(topics).topics, settings, host, port))
+    if check:
+        use_store(settings.store or str(feed / STORE_FILE), lambda opened: verify_host(host, opened))
+        note("everything given is right")
+        return
+    uvloop.run(serve_until_interrupted(feed, get_contracts(topics).topics, settings, host, port))
 
 
 async def serve_until_interrupted(feed: Path, topics: bytes, settings: Settings, host: str, port: int) -> None:

@@ -11,6 +11,7 @@ from click.types import FuncParamType
 from proofcast.broker.edge import Edge, parse_origin
 from proofcast.broker.io.guard import Network
 from proofcast.broker.io.http import Settings
+from proofcast.broker.io.kafka import SERVERS
 from proofcast.broker.io.logs import LogFormat, open_log
 from proofcast.broker.io.store.subscriptions import LEASE_S
 from proofcast.cli.values import refuse
@@ -109,10 +110,16 @@ def build_settings(store: str, options: ServeOptions) -> Settings:
 
 def build_kafka(servers: str, file: Path | None) -> dict[str, str]:
     """Empty where no Kafka is named."""
-    lines = [line.strip() for line in file.read_text().splitlines()] if file else []
-    wanted = [line for line in lines if line and not line.startswith("#")]
-    for number, line in enumerate(wanted, start=1):
-        if "=" not in line:
-            raise refuse(f"line `{number}` of `{file}` is no property", "write `name=value` on each line")
-    properties = dict(line.split("=", 1) for line in wanted)
-    return properties | ({"bootstrap.servers": servers} if servers else {})
+    return (read_properties(file) if file else {}) | ({SERVERS: servers} if servers else {})
+
+
+def read_properties(file: Path) -> dict[str, str]:
+    """Lines of `name=value`; a message never repeats one, because it may hold a secret."""
+    found = {}
+    for number, line in enumerate(file.read_text().splitlines(), start=1):
+        name, equals, value = line.partition("=")
+        if line.strip() and not line.lstrip().startswith("#"):
+            if not equals:
+                raise refuse(f"line `{number}` of `{file}` is no property", "write `name=value` on each line")
+            found[name.strip()] = value.strip()
+    return found

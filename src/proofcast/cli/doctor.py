@@ -64,7 +64,7 @@ PROGRAMS = (
     Program("forge", ("forge",), "--version", 1, "builds and tests the contracts", FROM_CONTRACTS),
     Program("java", ("java",), "-version", 17, "runs Spark", "install a Java 17 runtime, e.g. `openjdk-17-jre`"),
     Program("postgres", ("postgres",), "--version", 13, "will hold the broker's store", FROM_APT),
-    Program("chromium", CHROMIUM_NAMES, "--version", 100, "will test pages", FROM_APT),
+    Program("chromium", CHROMIUM_NAMES, "--version", 100, "tests the dashboard", FROM_APT),
     Program("cargo", ("cargo",), "--version", 1, "builds the compiled kernels", "install Rust, e.g. with rustup"),
     Program("go", ("go",), "version", 1, "will build Fabric's peers", "install Go 1.22 or newer"),
     Program("mvn", ("mvn",), "--version", 3, "fetches Spark's connectors", "install Maven 3"),

@@ -7,7 +7,7 @@ from enum import Enum
 
 import click
 
-from proofcast.onchain.abi import format_value
+from proofcast.onchain.showing import format_value
 
 JSON_INTEGER_MAX = 2**53
 """Beyond it JavaScript loses digits, so such a number is written as text."""

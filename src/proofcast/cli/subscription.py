@@ -9,7 +9,7 @@ from urllib.parse import quote
 import click
 import httpx
 
-from proofcast.broker.subscription import Ordering, Transport
+from proofcast.broker.subscription import BATCH_SIZE_DEFAULT, BATCH_SIZE_MAX, Ordering, Transport
 from proofcast.cli.output import JsonValue, emit, format_record, format_table, note
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.event import Finality
@@ -36,6 +36,7 @@ def subscription() -> None:
 @click.option("--finality", type=click.Choice([one.value for one in Finality]), default="latest", show_default=True)
 @click.option("--transport", type=click.Choice([one.value for one in Transport]), default="pull", show_default=True)
 @click.option("--ordering", type=click.Choice([one.value for one in Ordering]), default="topic", show_default=True)
+@click.option("--batch-size", type=click.IntRange(1, BATCH_SIZE_MAX), default=BATCH_SIZE_DEFAULT, show_default=True)
 @click.option("--url", default="", help="Of a webhook's receiver.")
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Of the transport; repeat.")
 @click.option(
@@ -54,6 +55,7 @@ def create(
     finality: str,
     transport: str,
     ordering: str,
+    batch_size: int,
     url: str,
     options: tuple[str, ...],
     secret_file: Path | None,
@@ -70,6 +72,7 @@ def create(
         "finality": finality,
         "transport": transport,
         "ordering": ordering,
+        "batch_size": batch_size,
         "options": chosen,
     }
     if secret_file:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -74,7 +75,13 @@ def up(
         tuple(map(format_value, (own, *contracts))) if nodes or contracts else (),
         receivers,
     )
-    with held(str(folder)):
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(held(str(folder)))
+        except InvalidRequest as error:
+            raise InvalidRequest(
+                Reason.FENCED, f"another `proofcast up` runs on `{folder}`", hint="end it, or name another `--data`"
+            ) from error
         run(wishes, folder)
 
 

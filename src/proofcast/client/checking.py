@@ -59,6 +59,10 @@ class Checker:
     def receive_evidence(self, data: bytes) -> None:
         self._evidence = data
 
+    def forget_sequences(self) -> None:
+        """What comes next may have come before."""
+        self._sequences.clear()
+
     def check(self, event: Event) -> Event:
         """The same event with our own word of trust instead of the broker's."""
         at = event.position

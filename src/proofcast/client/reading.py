@@ -27,6 +27,8 @@ class Reader:
     checker: Checker | None
     """None where the broker is believed."""
     following: Following = field(default_factory=Following)
+    is_durable: bool = False
+    """Does the broker remember what was acknowledged? Then it begins each connection there, repeating the rest."""
     delivery: Delivery | None = None
     """The last that was applied or undone: what the reader is at work with."""
     newest_timestamp: int = 0
@@ -40,9 +42,13 @@ class Reader:
     def build_query(self) -> dict[str, str]:
         """For a new connection; what was left of the last one is forgotten."""
         self._parser, self._heartbeats, self.is_current = EventParser(), 0, False
-        query = {**self.query, "start": self.following.resumption or self.start}
+        query = {} if self.is_durable else {**self.query, "start": self.following.resumption or self.start}
+        if self.is_durable:
+            self.following = Following(is_resumed=True)
         if self.checker is None:
             return query
+        if self.is_durable:
+            self.checker.forget_sequences()
         linked = ",".join(f"0x{block_hash.hex()}" for block_hash in self.checker.lineage.list_locators())
         return query | {"evidence": "1"} | ({"linked": linked} if linked else {})
 

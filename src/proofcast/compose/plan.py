@@ -64,14 +64,8 @@ def build_chain(wishes: Wishes) -> Component:
 def build_pipeline(wishes: Wishes) -> Component:
     source = ",".join(wishes.nodes) or f"http://127.0.0.1:{wishes.chain_port}"
     folders = ("--tables", str(wishes.folder / "tables"), "--feed", str(wishes.folder / "feed"))
-    how: tuple[str, ...] = (
-        "--trust",
-        wishes.trust,
-        "--master",
-        wishes.master,
-        *pick("--conf", None if wishes.nodes else QUICK_START),
-    )
-    how += repeat("--address", wishes.contracts)
+    quick = pick("--conf", None if wishes.nodes else QUICK_START)
+    how = ("--trust", wishes.trust, "--master", wishes.master, *quick, *repeat("--address", wishes.contracts))
     words = ("pipeline", "follow", "--source", source, *pick("--first", wishes.first), *folders, *how)
     start_s_max = BACKFILL_START_S_MAX if wishes.nodes else START_S_MAX
     return Component(PIPELINE, words, re.compile(r"following chain \d+ from block \d+"), start_s_max)
@@ -79,14 +73,8 @@ def build_pipeline(wishes: Wishes) -> Component:
 
 def build_broker(wishes: Wishes) -> Component:
     place = ("--host", wishes.host, "--port", str(wishes.port), *pick("--topics", wishes.topics or None))
-    words = (
-        "broker",
-        "serve",
-        "--feed",
-        str(wishes.folder / "feed"),
-        *place,
-        *repeat("--allow-receiver", wishes.receivers),
-    )
+    receivers = repeat("--allow-receiver", wishes.receivers)
+    words = ("broker", "serve", "--feed", str(wishes.folder / "feed"), *place, *receivers)
     return Component(BROKER, words, re.compile(r"events at http://[^\s;]+"))
 
 

@@ -5,6 +5,8 @@ const ROWS_MAX = 200; // enough to scroll through; older events are a command aw
 const LOOK_BACK_BLOCKS = 500; // history shown at the start
 const POLL_MS = 2000;
 const RATE_WINDOW_MS = 60_000;
+const TOPICS_MS = 10_000;
+const TOPICS_MAX = 50; // shown beside the events
 const $ = (id) => document.getElementById(id);
 
 // --- text into the page
@@ -248,17 +250,24 @@ async function showStatus() {
   $("event-rate").textContent = String(countRate(arrivals));
 }
 
+// The list may be long, so it is asked for when an event's topic is unknown, and now and then.
 async function showTopics() {
+  const isUnknown = [...rows.values()].some((row) => !names.has(row.event.topic));
+  if (!isUnknown && Date.now() < topicsDue) return;
+  topicsDue = Date.now() + TOPICS_MS;
   const topics = await ask("/topics");
-  const hasNew = topics.some((one) => names.get(one.topic) !== one.name);
-  if (!hasNew) return;
+  if (topics.length === names.size) return; // names never change
   for (const { topic, name } of topics) names.set(topic, name);
-  fill("topic", topics.map(({ topic, name }) => element("li", {}, element("span", { className: "name" }, name), code(shorten(topic)))));
+  const shown = topics.slice(0, TOPICS_MAX).map(({ topic, name }) => element("li", {}, element("span", { className: "name" }, name), code(shorten(topic))));
+  if (topics.length > TOPICS_MAX) shown.push(element("li", { className: "faint" }, `and ${topics.length - TOPICS_MAX} more`));
+  fill("topic", shown);
   for (const row of rows.values()) {
     showSteps(row);
     applyFilter(row);
   }
 }
+
+let topicsDue = 0;
 
 async function poll() {
   for (const look of [showStatus, showTopics, showSubscriptions]) await look().catch(() => null);
@@ -408,7 +417,7 @@ function require(isTrue, what) {
   if (!isTrue) throw new Error(what);
 }
 
-// The rules are those of chain/evidence.py, in the same order.
+// The rules of chain/evidence.py for headers, receipt and log; the word of trust and the transaction are not looked at.
 function verifyEvidence(data, trusted, event) {
   const parts = decode(data);
   require(Array.isArray(parts.list) && parts.list.length === 8, "the evidence has not eight parts");

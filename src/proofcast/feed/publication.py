@@ -8,19 +8,13 @@ from functools import lru_cache
 from proofcast.errors import ProofcastError
 from proofcast.ethereum.receipt import Log
 from proofcast.event import Event, Finality, Position, Step
-from proofcast.onchain.events import Published, TopicsEvent, compute_type_hash, find_event
+from proofcast.onchain.events import TopicsEvent, find_event
+from proofcast.onchain.published import Published, find_published
 
 NO_TOPIC = bytes(32)
 """Of an anonymous log."""
 NO_KEY = bytes(32)
 """How the contract writes that an event has no key."""
-PUBLISHED = compute_type_hash(Published)
-WORD = 32
-PAYLOAD_AT = 3 * WORD
-"""Behind the publisher, the payload's place and its length."""
-NO_BYTES = bytes(12)
-"""Before an address in its word."""
-PAYLOAD_PLACE = (2 * WORD).to_bytes(WORD)
 
 
 def read_log(log: Log, topics_address: bytes) -> TopicsEvent | None:
@@ -28,21 +22,9 @@ def read_log(log: Log, topics_address: bytes) -> TopicsEvent | None:
     if log.address != topics_address:
         return None
     try:
-        return find_published(log) or find_event(log.topics, log.data)
+        return find_published(log.topics, log.data) or find_event(log.topics, log.data)
     except ProofcastError:
         return None
-
-
-def find_published(log: Log) -> Published | None:
-    """A publication in the one form in which the contract writes it; `find_event` reads any form, ten times slower."""
-    topics, data = log.topics, log.data
-    if len(topics) != 4 or topics[0] != PUBLISHED or data[WORD : 2 * WORD] != PAYLOAD_PLACE:
-        return None
-    end = PAYLOAD_AT + int.from_bytes(data[2 * WORD : PAYLOAD_AT])
-    filling = -end % WORD
-    if len(data) != end + filling or not data.startswith(NO_BYTES) or data[end:] != bytes(filling):
-        return None
-    return Published(topics[1], int.from_bytes(topics[2]), topics[3], data[12:WORD], data[PAYLOAD_AT:end])
 
 
 def build_event(

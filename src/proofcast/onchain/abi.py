@@ -8,10 +8,11 @@ from typing import Generic, ParamSpec, TypeVar
 from eth_abi.exceptions import DecodingError
 from eth_abi.grammar import TupleType, parse
 from eth_hash.auto import keccak
-from eth_utils.address import to_checksum_address
 
 from proofcast.errors import InvalidInput, Reason
 from proofcast.ethereum.abi import CODEC
+from proofcast.onchain.showing import escape_controls as escape_controls
+from proofcast.onchain.showing import format_value as format_value
 
 Result = TypeVar("Result")
 Values = ParamSpec("Values")
@@ -81,15 +82,3 @@ def reading(build: Callable[Values, Result], types: str) -> Callable[[bytes], Re
 
 def returning_nothing() -> None:
     """Builds from no returned value."""
-
-
-def format_value(value: object) -> str:
-    """A decoded value as a person reads it: addresses with checksum, other bytes as hex, text made harmless."""
-    if isinstance(value, bytes):
-        return str(to_checksum_address(value)) if len(value) == len(NOBODY) else "0x" + value.hex()
-    return escape_controls(str(value))
-
-
-def escape_controls(text: str) -> str:
-    """Text by strangers with its control characters written out, so that it cannot steer a terminal."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

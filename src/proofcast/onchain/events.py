@@ -7,6 +7,7 @@ from proofcast.onchain.lens import compute_index
 from proofcast.onchain.log_types import LogType, index_log_types, log_type, parse_logged
 from proofcast.onchain.outcome import Outcome, parse_outcomes
 from proofcast.onchain.policy import Policy, Terms, parse_policy, parse_terms
+from proofcast.onchain.published import Published as Published
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +78,6 @@ class Unsubscribed:
     subscriber: bytes
     index: int
     residue_gwei: int
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    topic: bytes
-    sequence: int
-    key: bytes
-    publisher: bytes
-    payload: bytes
 
 
 @dataclass(frozen=True, slots=True)

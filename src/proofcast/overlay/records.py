@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import cbor2
 
-from proofcast.overlay.identity import Contact, Signer, Verify
+from proofcast.overlay.identity import Contact, Signer, Verify, compute_key
 from proofcast.routing.attributes import EventAttributes
 from proofcast.routing.predicate import Predicate, matches
 
@@ -53,20 +53,27 @@ class Interest:
     """Too many filters to state: every event of the key."""
     backups: tuple[Contact, ...]
     """Who can forward in the peer's place while it does not answer."""
+    rendezvous_of: tuple[int, ...] = ()
+    """Keys whose events reach everybody for whom this is stated in any case, because each is their rendezvous: events
+    that carry one need not be sent under this key."""
     signature: bytes = field(default=b"", repr=False)
 
     def encode_claim(self) -> bytes:
         texts = [format_text(predicate) for predicate in self.filters]
         backups = [backup.public_key for backup in self.backups]
         who = [self.origin.public_key, self.origin.address]
-        return cbor2.dumps(["proofcast interest", who, self.key, self.version, texts, self.wants_all, backups])
+        return cbor2.dumps(["proofcast interest", who, self.key, self.version, texts, self.wants_all, backups, list(self.rendezvous_of)])
 
     @property
     def is_withdrawal(self) -> bool:
         return not self.filters and not self.wants_all
 
     def is_interested(self, attributes: EventAttributes) -> bool:
-        return self.wants_all or any(matches(predicate, attributes) for predicate in self.filters)
+        wants = self.wants_all or any(matches(predicate, attributes) for predicate in self.filters)
+        return wants and not (self.rendezvous_of and self._has_anyway(attributes))
+
+    def _has_anyway(self, attributes: EventAttributes) -> bool:
+        return any(compute_key(name) in self.rendezvous_of for name in attributes.by_name)
 
 
 @dataclass(frozen=True, slots=True)

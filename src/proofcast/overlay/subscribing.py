@@ -8,7 +8,7 @@ from proofcast.overlay.identity import Contact, is_contact_genuine
 from proofcast.overlay.messages import Replicate, Subscribe, Subscribed
 from proofcast.overlay.records import Interest, is_interest_genuine
 from proofcast.overlay.seat import Seat
-from proofcast.overlay.settings import FILTERS_MAX
+from proofcast.overlay.settings import ATTRIBUTES_MAX, FILTERS_MAX
 from proofcast.overlay.statements import Statements
 from proofcast.overlay.trunks import Child, Trunks
 from proofcast.routing.predicate import Predicate
@@ -55,7 +55,11 @@ class Subscribing:
         return shortcut.key == interest.key and lies_below and self._is_genuine(shortcut)
 
     def _is_genuine(self, interest: Interest) -> bool:
-        is_bounded = len(interest.filters) <= FILTERS_MAX and len(interest.backups) <= BACKUPS_MAX
+        is_bounded = (
+            len(interest.filters) <= FILTERS_MAX
+            and len(interest.backups) <= BACKUPS_MAX
+            and len(interest.rendezvous_of) <= ATTRIBUTES_MAX
+        )
         contacts = (interest.origin, *interest.backups)
         return (
             is_bounded

@@ -9,7 +9,10 @@ into one statement to the parent, the next hop towards the key. The rules:
 - a peer with a single child and no subscription of its own passes that child's statement along as a shortcut, and
   withdraws it in the same way as soon as a second appears;
 - a new parent gets the statement, the old one a withdrawal; the rendezvous has no parent;
-- every change of the table goes to `f` backups: the peers nearest to this one, or for a rendezvous nearest to the key.
+- every change of the table goes to `f` backups: the peers nearest to this one, or for a rendezvous nearest to the key;
+- a subscriber adds which keys it is the rendezvous of, whose events reach it anyway; a peer between passes on what is
+  true of all below it;
+- a subscription moves to another key under both: it leaves the old one when its path under the new one is whole.
 
 A parent is always closer to the key than its child: no statement makes a loop, and one from a closer peer is refused.
 """
@@ -24,6 +27,7 @@ from proofcast.overlay.messages import Replicate, Subscribe, Subscribed
 from proofcast.overlay.outputs import Active
 from proofcast.overlay.records import Interest
 from proofcast.overlay.seat import Seat, get_ms
+from proofcast.overlay.settings import ATTRIBUTES_MAX
 from proofcast.overlay.statements import Statements
 from proofcast.routing.predicate import Predicate
 
@@ -36,6 +40,18 @@ class Child:
     version: int
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Own subscriptions on their way from one key to another."""
+
+    predicates: tuple[Predicate, ...]
+    origin: int
+
+
+Asker = Child | Predicate | Move
+"""Who wants to hear that the path is whole; a predicate is this peer's own subscription."""
+
+
 @dataclass(slots=True)
 class Trunk:
     key: int
@@ -45,7 +61,7 @@ class Trunk:
     """The last one sent to the parent."""
     summary: Summary = field(default_factory=Summary)
     acknowledged: int = 0
-    waiting: list[tuple[int, Child | Predicate]] = field(default_factory=list)
+    waiting: list[tuple[int, Asker]] = field(default_factory=list)
     """(version of ours that must be acknowledged, who wants to hear of it)"""
     attempts: int = 0
     backups: tuple[bytes, ...] = ()
@@ -66,6 +82,10 @@ class Trunks:
         self.trunks: dict[int, Trunk] = {}
         self.own: dict[Predicate, int] = {}
         """Own subscriptions and the key each is kept under."""
+        self.moving: dict[Predicate, int] = {}
+        """Those that are being moved, and where to."""
+        self._roots: set[int] = set()
+        """Keys this peer is the rendezvous of, as far as anybody subscribes under them."""
 
     # --- own subscriptions
 
@@ -74,31 +94,50 @@ class Trunks:
         self.update(key, now, added=(predicate,), asker=predicate)
 
     def unsubscribe(self, predicate: Predicate, now: float) -> None:
-        self.update(self.own.pop(predicate), now)
+        keys = [self.own.pop(predicate), self.moving.pop(predicate, None)]
+        for key in keys:
+            if key is not None:
+                self.update(key, now)
 
     def get_own(self, key: int) -> list[Predicate]:
-        return [predicate for predicate, kept_under in self.own.items() if kept_under == key]
+        """What is kept under the key or about to be."""
+        kept = [predicate for predicate, kept_under in self.own.items() if kept_under == key]
+        return [*kept, *(predicate for predicate, target in self.moving.items() if target == key)]
+
+    def move(self, predicates: tuple[Predicate, ...], origin: int, target: int, now: float) -> None:
+        self.moving |= dict.fromkeys(predicates, target)
+        self.update(target, now, added=predicates, asker=Move(predicates, origin))
+
+    def _end_move(self, move: Move, target: int, now: float) -> None:
+        for predicate in move.predicates:
+            if self.moving.get(predicate) == target:
+                del self.moving[predicate]
+                self.own[predicate] = target
+        self.update(move.origin, now)
 
     # --- the trunk of a key
 
     def update(
-        self, key: int, now: float, added: Iterable[Predicate] | None = None, asker: Child | Predicate | None = None
+        self, key: int, now: float, added: Iterable[Predicate] | None = None, asker: Asker | None = None
     ) -> None:
         """Bring the parent up to date. `added` is all that is new below, where nothing became less."""
         trunk = self.trunks.setdefault(key, Trunk(key))
         children = self._statements.get_children(key)
         trunk.summary = self._summarise(trunk, children, added)
         parent = self._seat.table.find_next_hop(key)
-        if parent != trunk.parent:
+        is_new_parent = parent != trunk.parent
+        if is_new_parent:
             self._leave_parent(trunk, now)
             trunk.parent, trunk.statement, trunk.acknowledged = parent, None, 0
-            trunk.waiting = [(0, waiting) for _, waiting in trunk.waiting]
         if parent is not None:
             self._state(trunk, parent, children, now)
+        if is_new_parent:  # only its own answer says that the path is whole
+            trunk.waiting = [(trunk.version, waiting) for _, waiting in trunk.waiting]
         self._keep_copies(trunk)
         if asker is not None:
             trunk.waiting.append((trunk.version, asker))
-        self._close(trunk)
+        self._note_root(trunk, now)
+        self._close(trunk, now)
 
     def _summarise(self, trunk: Trunk, children: list[Subscribe], added: Iterable[Predicate] | None) -> Summary:
         if added is not None and trunk.summary.covers(added):
@@ -114,24 +153,34 @@ class Trunks:
         """Send the statement if it says something new."""
         backups = tuple(self._find_backups(trunk)) if children else ()
         shortcut = self._find_shortcut(trunk, children)
+        rendezvous_of = self._find_rendezvous_keys(trunk, children)
+        content = (trunk.summary.filters, trunk.summary.wants_all, backups, rendezvous_of)
         last = trunk.statement
-        if last and (last.interest.filters, last.interest.wants_all, last.interest.backups, last.shortcut) == (
-            trunk.summary.filters,
-            trunk.summary.wants_all,
-            backups,
-            shortcut,
-        ):
+        if last and (get_content(last.interest), last.shortcut) == (content, shortcut):
             return
         if last is None and not trunk.summary.filters and not trunk.summary.wants_all:
             return
         version = self._make_version(trunk, now)
-        interest = Interest(
-            self._seat.contact, trunk.key, version, trunk.summary.filters, trunk.summary.wants_all, backups
-        )
+        interest = Interest(self._seat.contact, trunk.key, version, *content)
         trunk.statement = Subscribe(self._seat.sign(interest), shortcut)
         trunk.attempts = 0
         self._seat.send(parent, trunk.statement)
         self._seat.timers.set(now + self._seat.settings.resend_s, partial(self._repeat, trunk, version))
+
+    def _find_rendezvous_keys(self, trunk: Trunk, children: list[Subscribe]) -> tuple[int, ...]:
+        claims = [set(child.interest.rendezvous_of) for child in children]
+        if self.get_own(trunk.key):
+            claims.append(self._roots)
+        return tuple(sorted(set.intersection(*claims))[:ATTRIBUTES_MAX]) if claims else ()
+
+    def _note_root(self, trunk: Trunk, now: float) -> None:
+        """Tell the parents of other keys when this peer begins or ends to be the rendezvous of one."""
+        is_root = trunk.parent is None and not self._seat.is_joining
+        if is_root == (trunk.key in self._roots):
+            return
+        self._roots ^= {trunk.key}
+        for key in [key for key, other in self.trunks.items() if other.parent and self.get_own(key)]:
+            self.update(key, now)
 
     def _make_version(self, trunk: Trunk, now: float) -> int:
         trunk.newest = max(trunk.newest + 1, get_ms(now))
@@ -156,28 +205,35 @@ class Trunks:
             self._seat.send(trunk.parent, trunk.statement)
             self._seat.timers.set(now + self._seat.settings.resend_s, partial(self._repeat, trunk, version))
 
-    def acknowledge(self, sender: Contact, message: Subscribed) -> None:
+    def acknowledge(self, sender: Contact, message: Subscribed, now: float) -> None:
         trunk = self.trunks.get(message.key)
         if trunk is None or trunk.parent is None or trunk.parent.public_key != sender.public_key:
             self._seat.counts["forged"] += 1
             return
         trunk.acknowledged = max(trunk.acknowledged, message.version)
-        self._close(trunk)
+        self._close(trunk, now)
 
-    def _close(self, trunk: Trunk) -> None:
+    def _close(self, trunk: Trunk, now: float) -> None:
         """Tell those who waited for what is now whole, and forget a trunk that nobody needs any more."""
         is_root = trunk.parent is None and not self._seat.is_joining
         answered = trunk.acknowledged if trunk.parent is not None else -1
         ready = [asker for version, asker in trunk.waiting if is_root or version <= answered]
         trunk.waiting = [entry for entry in trunk.waiting if not is_root and entry[0] > answered]
         for asker in ready:
-            if isinstance(asker, Child):
-                self._seat.send(asker.contact, Subscribed(trunk.key, asker.version))
-            else:
-                self._seat.outbox.append(Active(asker))
+            self._tell(asker, trunk.key, now)
         is_whole = is_root or answered >= trunk.version
         if is_whole and not self._statements.get_children(trunk.key) and not self.get_own(trunk.key):
             self.trunks.pop(trunk.key, None)
+            self._roots.discard(trunk.key)
+
+    def _tell(self, asker: Asker, key: int, now: float) -> None:
+        match asker:
+            case Child(contact, version):
+                self._seat.send(contact, Subscribed(key, version))
+            case Move():
+                self._end_move(asker, key, now)
+            case _:
+                self._seat.outbox.append(Active(asker))
 
     # --- copies
 
@@ -231,3 +287,11 @@ class Trunks:
         for key in list(self.trunks):
             if self.trunks[key].parent is None and self._seat.is_closer(contact, key):
                 self.update(key, now)
+
+
+Content = tuple[tuple[Predicate, ...], bool, tuple[Contact, ...], tuple[int, ...]]
+
+
+def get_content(interest: Interest) -> Content:
+    """What a statement says, apart from who says it and when."""
+    return interest.filters, interest.wants_all, interest.backups, interest.rendezvous_of

@@ -28,8 +28,8 @@ REFRESH_S = 2.0
 """After which a revoked key is refused by every broker."""
 BURST_S = 2.0
 """A key may use so many seconds' worth of its rate at once."""
-GUARDED = "/api/"
-"""Pages, health and figures need no key."""
+GUARDED = ("/api/", "/metrics")
+"""Pages and health need no key; figures name subscriptions, so they do."""
 CARRIED = frozenset({"forwarded", "x-forwarded-for"})
 """Headers by which a reverse proxy on this machine says that somebody else asks."""
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -73,7 +73,7 @@ class Custody:
             await self._stop(list(self._running))
 
     async def _look(self) -> None:
-        kept = await self._store.renew([holding for holding, _ in self._running.values()])
+        kept = await self._deliveries.renew([holding for holding, _ in self._running.values()])
         await self._stop(
             name
             for name, (holding, task) in list(self._running.items())

@@ -1,27 +1,31 @@
 """What a subscription gets next: first what it was offered and did not acknowledge, then what follows on the chain."""
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from proofcast.broker.entry import Entry
-from proofcast.broker.io.hub import BATCH_MAX, Hub, find_cursor_view
+from proofcast.broker.io.hub import BATCH_MAX, EVERYTHING, Hub, find_cursor_view
 from proofcast.broker.io.store.durable import Store
-from proofcast.broker.io.store.letters import Offered
+from proofcast.broker.io.store.offers import Given, Offered
 from proofcast.broker.io.store.subscriptions import Holding, refuse_fenced
 from proofcast.broker.selection import Selection
 from proofcast.broker.start import Start
 from proofcast.broker.subscription import (
     Pending,
     Subscription,
+    get_event_order_key,
     get_log_name,
     get_order_key,
     select_entries,
 )
 from proofcast.chain.segment import BlockId
-from proofcast.cloudevents import format_id
+from proofcast.cloudevents import Delivery, compute_id, encode_structured, format_id, parse_structured
 from proofcast.cursor import Cursor, encode_cursor, parse_cursor
 from proofcast.event import Finality, Step
-from proofcast.feed.view import View
+from proofcast.feed.io.history import UnknownBlock, refuse_unknown
+from proofcast.feed.view import WHOLE_BLOCK, View
 
 UNWANTED_BLOCKS_MAX = 64
 """Blocks without anything wanted after which the place is written down nevertheless."""
@@ -41,11 +45,13 @@ class Progress:
     """Written down."""
     written: int
     """Its block."""
+    held_until: float
+    """By this machine's clock, and earlier than the database thinks: the lease was asked for before it was given."""
 
     @classmethod
-    def begin(cls, holding: Holding, view: View) -> "Progress":
+    def begin(cls, holding: Holding, view: View, held_until: float) -> "Progress":
         place = holding.subscription.place
-        return cls(holding.fence, parse_cursor(place).chain_id, view, place, view.block.number)
+        return cls(holding.fence, parse_cursor(place).chain_id, view, place, view.block.number, held_until)
 
 
 class Deliveries:
@@ -54,19 +60,20 @@ class Deliveries:
         self._progress: dict[str, Progress] = {}
         """Of what this broker holds, by name."""
 
-    def find_place(self, start: Start, level: Finality) -> str:
+    def find_place(self, start: Start, level: Finality, selection: Selection = EVERYTHING) -> str:
         """The cursor of a new subscription that begins there."""
         if isinstance(start, Cursor):
             find_cursor_view(start, self.hub.history.get_chain_id())
             self.hub.history.get_known(BlockId(start.block_number, start.block_hash))
             return encode_cursor(start)
         finalized = self.hub.history.get_newest(Finality.FINALIZED).block
-        return encode_place(self.hub.find_view(start, level), self.hub.history.get_chain_id(), finalized)
+        view = self.hub.find_view(start, level, selection)
+        return encode_place(view, self.hub.history.get_chain_id(), finalized)
 
     async def rewind(self, name: str, start: Start) -> Subscription:
         """Deliver again from there; the subscriber drops what it holds beyond."""
         found = await self.store.get(name)
-        place = self.find_place(start, found.terms.finality)
+        place = self.find_place(start, found.terms.finality, found.terms.selection)
         view = self._get_view(place)
         former = self._get_view(found.place)
         return await self.store.rewind(
@@ -75,9 +82,24 @@ class Deliveries:
 
     async def hold(self, name: str) -> Holding:
         """The right to deliver; whoever had it within this broker is fenced off."""
+        held_until = time.monotonic() + self.store.lease_s
         holding = await self.store.hold(name)
-        self._progress[name] = Progress.begin(holding, self._get_view(holding.subscription.place))
+        self._progress[name] = Progress.begin(holding, self._get_view(holding.subscription.place), held_until)
         return holding
+
+    async def renew(self, holdings: Sequence[Holding]) -> dict[str, int]:
+        """Keep them for another while; the generation of each that still is ours."""
+        held_until = time.monotonic() + self.store.lease_s
+        kept = await self.store.renew(holdings)
+        for holding in holdings:
+            if holding.name in kept and holding.name in self._progress:
+                self._progress[holding.name].held_until = held_until
+        return kept
+
+    def verify_held(self, holding: Holding) -> None:
+        """Raise where another broker may deliver by now, because the lease could not be renewed in time."""
+        if time.monotonic() > self._get_progress(holding).held_until:
+            raise refuse_fenced(holding)
 
     async def release(self, holding: Holding) -> None:
         progress = self._progress.get(holding.name)
@@ -95,7 +117,10 @@ class Deliveries:
         progress = self._get_progress(holding)
         for _ in range(PASSAGES_MAX):
             level = holding.subscription.terms.finality
-            passage = await self.hub.read_on(progress.view, level, min(limit, BATCH_MAX))
+            try:
+                passage = await self.hub.read_on(progress.view, level, min(limit, BATCH_MAX))
+            except UnknownBlock:
+                return await self._leave_orphan(holding, progress)
             entries = await self._choose(holding, passage.entries)
             pending: list[Pending] = []
             if entries or passage.view.block.number - progress.written >= UNWANTED_BLOCKS_MAX:
@@ -109,6 +134,26 @@ class Deliveries:
             if pending or passage.is_complete:
                 return pending
         return []
+
+    async def _leave_orphan(self, holding: Holding, progress: Progress) -> list[Pending]:
+        """Go back from a branch that another broker saw and this one did not, by what the store has of it.
+
+        That it is no branch of ours is certain only when its height is final here; until then it may still come.
+        """
+        history, cursor = self.hub.history, parse_cursor(progress.place)
+        agreed = history.get_known(BlockId(cursor.finalized_number, cursor.finalized_hash))
+        finalized = history.get_newest(Finality.FINALIZED).block
+        if progress.view.block.number > finalized.number:
+            raise refuse_unknown(progress.view.block)
+        given = await self.store.read_given(holding.name)
+        orphans = list(takewhile(lambda one: history.find_block(one.block_number) != get_block(one), given))
+        kept = given[len(orphans) : len(orphans) + 1]
+        view = View(get_block(kept[0]), kept[0].log[1]) if kept else View(agreed, WHOLE_BLOCK)
+        reached = encode_place(view, progress.chain_id, finalized)
+        offered = build_undos(orphans, holding.subscription, progress.place, finalized)
+        pending = await self.store.offer(holding, offered, reached, NOTHING_SETTLED)
+        progress.view, progress.place, progress.written = view, reached, view.block.number
+        return pending
 
     async def wait(self, holding: Holding) -> None:
         """Until there may be more to deliver."""
@@ -160,6 +205,27 @@ def build_offers(entries: Sequence[Entry], subscription: Subscription, place: st
         )
         place = cursor
     return offers
+
+
+def build_undos(given: Sequence[Given], subscription: Subscription, place: str, finalized: BlockId) -> list[Offered]:
+    """Of events whose blocks are not in this broker's feed."""
+    offers = []
+    for one in given:
+        applied = parse_structured(one.body)
+        event = replace(applied.event, step=Step.UNDO)
+        at = event.position
+        place_before = Cursor(at.chain_id, at.block_number, at.block_hash, at.log_index, False, *finalized)
+        cursor = encode_cursor(place_before)
+        undo = Delivery(event, cursor, applied.turn)
+        key = get_event_order_key(event, subscription.terms.ordering)
+        event_id, body = compute_id(event, applied.turn), encode_structured(undo)
+        offers.append(Offered(event_id, key, place, cursor, body, one.log, one.block_number, Step.UNDO, False))
+        place = cursor
+    return offers
+
+
+def get_block(given: Given) -> BlockId:
+    return BlockId(given.block_number, given.log[0])
 
 
 def encode_place(view: View, chain_id: int, finalized: BlockId) -> str:

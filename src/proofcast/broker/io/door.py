@@ -29,6 +29,8 @@ WATCH = web.AppKey("watch", FeedWatch)
 STORE = web.AppKey("store", Store)
 DELIVERIES = web.AppKey("deliveries", Deliveries)
 CUSTODY = web.AppKey("custody", Custody)
+BACKGROUND = web.AppKey("background", list[asyncio.Task[None]])
+"""Tasks that must run for as long as the door is open; one that ended is a fault of ours."""
 STREAMS = web.AppKey("streams", set[asyncio.Task[None]])
 """Tasks that answer for ever; they are cancelled when the door closes."""
 PAGE_MAX = 1_000

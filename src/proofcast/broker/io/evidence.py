@@ -117,12 +117,12 @@ class EvidenceStream:
             yield from self.link(batch.newest)
         self._is_begun = True
         for entry in batch.entries:
-            event = entry.delivery.event
-            if event.step is Step.APPLY:
-                yield from self._introduce(event.position)
+            if entry.move.step is Step.APPLY:
+                yield from self.introduce(entry.delivery.event.position)
             yield entry.frame
 
-    def _introduce(self, at: Position) -> Iterator[bytes]:
+    def introduce(self, at: Position) -> Iterator[bytes]:
+        """What must come before the delivery of a log that is applied."""
         receipt = (at.block_hash, at.transaction_index)
         if self._receipt != receipt:
             yield from self.link(BlockId(at.block_number, at.block_hash))

@@ -13,7 +13,7 @@ from proofcast.broker.io import websocket
 from proofcast.broker.io.access import Access, build_middleware
 from proofcast.broker.io.custody import Custody
 from proofcast.broker.io.deliveries import Deliveries
-from proofcast.broker.io.door import CUSTODY, DELIVERIES, EVIDENCE, HUB, METRICS, STORE, STREAMS, WATCH
+from proofcast.broker.io.door import BACKGROUND, CUSTODY, DELIVERIES, EVIDENCE, HUB, METRICS, STORE, STREAMS, WATCH
 from proofcast.broker.io.edge import EDGE, add_headers, believe_proxies, check_origins, log_requests
 from proofcast.broker.io.evidence import EvidenceMaker
 from proofcast.broker.io.guard import Guard, Network
@@ -87,7 +87,7 @@ def build_application(hub: Hub, store: Store, settings: Settings) -> web.Applica
     application[EDGE], application[BLOCK_AGE_S_MAX] = settings.edge, settings.block_age_s_max
     application.on_response_prepare.append(add_headers)
     application[HUB], application[STORE], application[STREAMS] = hub, store, set()
-    application[DELIVERIES] = deliveries
+    application[DELIVERIES], application[BACKGROUND] = deliveries, []
     application[METRICS] = metrics
     kafka = KafkaSink(deliveries, metrics, settings.kafka)
     application[CUSTODY] = Custody(deliveries, {Transport.WEBHOOK: webhooks, Transport.KAFKA: kafka})
@@ -119,6 +119,7 @@ async def run_store(application: web.Application) -> AsyncIterator[None]:
 async def run_custody(application: web.Application) -> AsyncIterator[None]:
     """Subscriptions that are pushed to are looked after for as long as the door is open."""
     running = asyncio.create_task(application[CUSTODY].run())
+    application[BACKGROUND].append(running)
     yield
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
@@ -127,6 +128,7 @@ async def run_custody(application: web.Application) -> AsyncIterator[None]:
 async def run_hub(application: web.Application) -> AsyncIterator[None]:
     """The hub follows the feed for as long as the door is open."""
     running = asyncio.create_task(application[HUB].run())
+    application[BACKGROUND].append(running)
     yield
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

@@ -21,9 +21,9 @@ from proofcast.cursor import Cursor, encode_cursor
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.event import Finality
 from proofcast.feed.io.history import History
-from proofcast.feed.publication import PUBLISHED, WORD
 from proofcast.feed.view import WHOLE_BLOCK, Move, View, Way
 from proofcast.onchain.events import Published, TopicCreated, compute_type_hash
+from proofcast.onchain.published import PUBLISHED, WORD
 
 POLL_S = 0.004
 """Between looks at whether the feed has changed; a look costs microseconds."""
@@ -68,9 +68,11 @@ class Hub:
     def __init__(self, folder: Path, topics_address: bytes) -> None:
         self.history = History(folder)
         self.catalogue = Catalogue(topics_address)
+        self._learnt_from: View | None = None
+        """Where the feed began when names were read last."""
         self._rings: dict[Finality, Ring] = {}
         self._targets: dict[Finality, BlockId] = {}
-        self._sleepers: dict[Finality, dict[Wanted, set[asyncio.Future[int]]]] = {
+        self._sleepers: dict[Finality, dict[Wanted, set[asyncio.Future[int | None]]]] = {
             level: defaultdict(set) for level in Finality
         }
 
@@ -78,24 +80,26 @@ class Hub:
 
     async def run(self) -> None:
         """Follow the feed until cancelled."""
-        seen, is_learnt = None, False
+        seen: int | None = None
         while True:
             try:
                 version = self.history.get_version()
                 if version != seen:
-                    is_learnt = is_learnt or self.learn_names()
+                    self.learn_names()
                     is_behind = [self.advance(level) for level in Finality]
                     seen = None if any(is_behind) else version
             except Unavailable:
                 pass  # nothing is journalled yet, or the disk is full: the next look may find it otherwise
             await asyncio.sleep(POLL_S)
 
-    def learn_names(self) -> bool:
-        """Read what was created before we came."""
-        created = compute_type_hash(TopicCreated)
-        for log in self.history.list_logs(self.catalogue.topics_address, created):
-            self.catalogue.read(log)
-        return True
+    def learn_names(self) -> None:
+        """Read what was created before we came, again when the feed has been filled with something older."""
+        oldest = self.history.get_oldest()
+        if oldest != self._learnt_from:
+            created = compute_type_hash(TopicCreated)
+            for log in self.history.list_logs(self.catalogue.topics_address, created):
+                self.catalogue.read(log)
+            self._learnt_from = oldest
 
     def advance(self, level: Finality) -> bool:
         """Bring one ring forward; says whether there is more to read than one way can hold."""
@@ -211,15 +215,14 @@ class Hub:
 
     async def _sleep(self, selection: Selection, level: Finality) -> int | None:
         """Wait for something that may be wanted; its place, or None after a heartbeat's time."""
-        wanted = selection.topic or None
-        sleeper: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        wanted, loop = selection.topic or None, asyncio.get_running_loop()
+        sleeper: asyncio.Future[int | None] = loop.create_future()
         self._sleepers[level][wanted].add(sleeper)
+        alarm = loop.call_later(HEARTBEAT_S, rouse, sleeper, None)
         try:
-            async with asyncio.timeout(HEARTBEAT_S):
-                return await sleeper
-        except TimeoutError:
-            return None
+            return await sleeper
         finally:
+            alarm.cancel()
             self._sleepers[level][wanted].discard(sleeper)
             if not self._sleepers[level][wanted]:
                 del self._sleepers[level][wanted]
@@ -232,8 +235,7 @@ class Hub:
             places.setdefault(entry.topic, place)
         for wanted, place in places.items() if entries else ():
             for sleeper in sleepers.get(wanted, ()):
-                if not sleeper.done():
-                    sleeper.set_result(place)
+                rouse(sleeper, place)
 
     # --- where to begin
 
@@ -282,6 +284,11 @@ class Hub:
         if block is None:
             return self.history.get_oldest()
         return View(block, WHOLE_BLOCK)
+
+
+def rouse(sleeper: asyncio.Future[int | None], place: int | None) -> None:
+    if not sleeper.done():
+        sleeper.set_result(place)
 
 
 def find_cursor_view(cursor: Cursor, chain_id: int) -> View:

@@ -1,6 +1,7 @@
 """Figures for Prometheus: counters of this process, which start at 0, and what the feed says whenever it is asked."""
 
 import asyncio
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,9 +19,9 @@ from proofcast.chain.segment import BlockId
 from proofcast.chain.steps import REORG_DEPTH_MAX
 from proofcast.chain.trust import Trust
 from proofcast.cloudevents import parse_structured
-from proofcast.errors import Unavailable
-from proofcast.ethereum.header import parse_header
+from proofcast.errors import Reason, Unavailable
 from proofcast.event import Finality, Step
+from proofcast.feed.io.headers import Headers
 from proofcast.feed.io.history import History
 from proofcast.feed.io.outbox import Outbox
 from proofcast.feed.io.sqlite import READ_MAX, Journal
@@ -40,6 +41,7 @@ class Metrics:
         self.events = self._count("events", "Publications applied or undone.", "chain", "step")
         self.deliveries = self._count("deliveries", "Events handed on.", "transport", "outcome")
         self.blocks = self._count("blocks", "Verified blocks applied or undone.", "step", "trust")
+        self.failures = self._count("feed_failures", "Polls of the follower in which nothing was believed.", "reason")
         self.connections = self._gauge("connections", "Subscribers connected now.", "transport")
         self.newest = self._gauge("newest_block", "Number of the newest verified block.", "finality")
         self.age = self._gauge("block_age_seconds", "Since the newest verified block was made.")
@@ -69,6 +71,8 @@ class Metrics:
             self._delivered[transport, outcome] = self.deliveries.labels(transport, outcome)
         for transport in Transport:
             self.connections.labels(transport)
+        for reason in (Reason.DISAGREES, Reason.NOT_YET, Reason.NO_ANSWER):
+            self.failures.labels(reason)
         for step, trust in product((Step.APPLY, Step.UNDO), Trust):
             self.blocks.labels(step, trust)
 
@@ -112,16 +116,23 @@ class FeedWatch:
     folder: Path
     journal: Journal = field(init=False)
     history: History = field(init=False)
+    headers: Headers = field(init=False)
     outbox: Outbox = field(init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    """Two may ask at the same moment, and each step is counted once."""
     _reorgs: ReorgMeter = field(default_factory=ReorgMeter)
     _sequence: int = 0
     """Of the last step that was counted."""
+    _failures: dict[str, int] = field(init=False)
+    """That were counted, by reason."""
     _head: BlockId | None = None
     _made_at: float = 0.0
-    """When the head was made, by its own timestamp; when it was first seen, where its bytes are gone."""
+    """When the head was made, by its header; when it was first seen, where that is not kept."""
 
     def __post_init__(self) -> None:
-        self.journal, self.history, self.outbox = Journal(self.folder), History(self.folder), Outbox(self.folder)
+        self.journal, self.history = Journal(self.folder), History(self.folder)
+        self.headers, self.outbox = Headers(self.folder), Outbox(self.folder)
+        self._failures = self.journal.count_failures()
         with suppress(Unavailable):  # where nothing is journalled yet, everything will be counted
             self._sequence = self.journal.read_state().sequence
 
@@ -130,6 +141,11 @@ class FeedWatch:
             metrics.newest.labels(level).set(self.history.get_newest(level).block.number)
         metrics.age.set(self.get_age_s())
         metrics.feed_lag.set(self.journal.read_state().sequence - self.outbox.get_sequence())
+        with self._lock:
+            self._count_steps(metrics)
+            self._count_failures(metrics)
+
+    def _count_steps(self, metrics: Metrics) -> None:
         while steps := self.journal.read_steps(self._sequence, READ_MAX):
             for depth in self._reorgs.read(steps):
                 metrics.reorg_depth.observe(depth)
@@ -138,11 +154,15 @@ class FeedWatch:
                     metrics.blocks.labels(step.step, step.trust).inc()
             self._sequence = steps[-1].sequence
 
+    def _count_failures(self, metrics: Metrics) -> None:
+        before, self._failures = self._failures, self.journal.count_failures()
+        for reason, count in self._failures.items():
+            metrics.failures.labels(reason).inc(count - before.get(reason, 0))
+
     def get_age_s(self) -> float:
         """Of the newest verified block."""
         head = self.history.get_newest(Finality.LATEST).block
         if head != self._head:
-            raw = self.journal.find_block(head.hash)
-            self._head = head
-            self._made_at = parse_header(raw.header).timestamp if raw else time.time()
+            header = self.headers.find(head.hash)
+            self._head, self._made_at = head, float(header.timestamp) if header else time.time()
         return max(0.0, time.time() - self._made_at)

@@ -20,6 +20,8 @@ ANSWER_BYTES_MAX = 64 * 1024
 """Of an answer, which nobody reads; a longer one costs its sender the connection."""
 IDLE_MAX = 64
 """Connections kept to one receiver."""
+LENGTHS = (b"content-length", b"transfer-encoding")
+"""Headers by one of which an answer says where it ends."""
 PORTS = {"http": 80, "https": 443}
 
 
@@ -57,16 +59,22 @@ class Connection(asyncio.Protocol):
         """Did anything of the answer to the current request come?"""
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[Answer] | None = None
+        self._is_open_ended = False
+        """Does the answer end when the receiver hangs up?"""
 
-    async def post(self, request: bytes) -> Answer:
+    async def post(self, request: bytes, timeout_s: float) -> Answer:
         assert self._transport is not None, "used before it was made"
         self._parser = httptools.HttpResponseParser(self)
         self._received, self._retry_after, self.has_answered = 0, "", False
-        self._answer = asyncio.get_running_loop().create_future()
+        self._has_length = self._is_open_ended = False
+        loop = asyncio.get_running_loop()
+        self._answer = loop.create_future()
+        patience = loop.call_later(timeout_s, self._fail, TimeoutError())  # `asyncio.timeout` costs as much as the post
         self._transport.write(request)
         try:
             return await self._answer
         finally:
+            patience.cancel()
             self._answer = None
 
     def close(self) -> None:
@@ -85,17 +93,20 @@ class Connection(asyncio.Protocol):
             return
         self.has_answered = True
         self._received += len(data)
+        if self._received > ANSWER_BYTES_MAX:
+            self._fail(ConnectionError(f"the answer has more than {ANSWER_BYTES_MAX} bytes"))
+            return
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(ConnectionError(f"the answer is no HTTP ({error})"))
-        if self._received > ANSWER_BYTES_MAX:
-            self._fail(ConnectionError(f"the answer has more than {ANSWER_BYTES_MAX} bytes"))
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._is_open_ended:
+            self.on_message_complete()
         self._fail(ConnectionError("the receiver closed the connection before it answered"))
 
-    def _fail(self, error: ConnectionError) -> None:
+    def _fail(self, error: OSError) -> None:
         self.close()
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(error)
@@ -105,6 +116,10 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         if name.lower() == b"retry-after":
             self._retry_after = value.decode("latin-1")
+        self._has_length = self._has_length or name.lower() in LENGTHS
+
+    def on_headers_complete(self) -> None:
+        self._is_open_ended = not self._has_length and self._parser.get_status_code() >= 200
 
     def on_message_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -126,15 +141,16 @@ class Poster:
         """OSError, TimeoutError or InvalidRequest where nobody answers, or nobody may be asked."""
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         request = b"%s%scontent-length: %d\r\n\r\n%s" % (to.head, lines.encode(), len(body), body)
+        kept = self._take(to)
+        if kept is not None:
+            try:
+                return await self._exchange(to, kept, request, timeout_s)
+            except ConnectionError:
+                if kept.has_answered:
+                    raise
         async with asyncio.timeout(timeout_s):
-            kept = self._take(to)
-            if kept is not None:
-                try:
-                    return await self._exchange(to, kept, request)
-                except ConnectionError:
-                    if kept.has_answered:
-                        raise
-            return await self._exchange(to, await self._connect(to), request)  # the kept one had been closed meanwhile
+            made = await self._connect(to)  # the first one, or another because the kept one was closed meanwhile
+        return await self._exchange(to, made, request, timeout_s)
 
     def close(self) -> None:
         for connections in self._idle.values():
@@ -142,9 +158,9 @@ class Poster:
                 connection.close()
         self._idle.clear()
 
-    async def _exchange(self, to: Address, connection: Connection, request: bytes) -> Answer:
+    async def _exchange(self, to: Address, connection: Connection, request: bytes, timeout_s: float) -> Answer:
         try:
-            answer = await connection.post(request)
+            answer = await connection.post(request, timeout_s)
         except BaseException:
             connection.close()
             raise

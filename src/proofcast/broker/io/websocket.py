@@ -11,11 +11,12 @@ from contextlib import suppress
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from proofcast.broker.conversation import MESSAGE_BYTES_MAX, Conversation, Settle
+from proofcast.broker.io.custody import LOOKS_PER_LEASE
 from proofcast.broker.io.deliveries import Deliveries
 from proofcast.broker.io.door import DELIVERIES, METRICS, STREAMS
 from proofcast.broker.io.hub import Batch
 from proofcast.broker.io.metrics import Metrics
-from proofcast.broker.io.store.subscriptions import LEASE_S, Holding, refuse_fenced
+from proofcast.broker.io.store.subscriptions import Holding, refuse_fenced
 from proofcast.broker.measures import Outcome, Transport
 from proofcast.broker.messages import (
     Begin,
@@ -114,7 +115,7 @@ class Link:
         while isinstance(first, BaseExceptionGroup):
             first = first.exceptions[0]
         assert isinstance(first, ProofcastError)
-        if not self._socket.closed:
+        with suppress(ConnectionError):
             await self._socket.send_str(encode_error(first))
             await self._socket.close(code=WSCloseCode.POLICY_VIOLATION)
 
@@ -154,10 +155,12 @@ class Link:
     async def _keep(self, holding: Holding) -> None:
         """Hold on to the subscription; end when it was changed, or somebody else has it now."""
         while True:
-            await asyncio.sleep(LEASE_S / 3)
-            kept = await self._deliveries.store.renew([holding])
-            if kept.get(holding.name) != holding.subscription.generation:
+            await asyncio.sleep(self._deliveries.store.lease_s / LOOKS_PER_LEASE)
+            generation = (await self._deliveries.store.renew([holding])).get(holding.name)
+            if generation is None:
                 raise refuse_fenced(holding)
+            if generation != holding.subscription.generation:
+                raise refuse(f"`{holding.name}` was changed meanwhile", "start it again: it goes on as it is now")
 
     async def _deliver(self, begin: Begin, batch_id: str, bodies: list[bytes]) -> None:
         """Until the subscriber acknowledges it."""

@@ -4,6 +4,7 @@ from proofcast.broker.messages import FILTER
 from proofcast.broker.operations.operation import (
     BYTES,
     EVENT_ID,
+    EVIDENCE,
     LIMIT,
     STREAM,
     TEXT,
@@ -55,8 +56,7 @@ OPERATIONS: tuple[Operation, ...] = (
             START,
             FINALITY,
             LAST_ID,
-            query("evidence", one_of(("0", "1")), "With evidence of every event."),
-            query("linked", text(), "Block hashes that the reader can link to already."),
+            *EVIDENCE,
         ),
         content_type=STREAM,
     ),

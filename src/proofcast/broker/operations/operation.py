@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from proofcast.broker.schemas import Schema, number, text
+from proofcast.broker.schemas import Schema, number, one_of, text
 
 JSON, TEXT, BYTES, STREAM = "application/json", "text/plain", "application/octet-stream", "text/event-stream"
 PAGE_MAX = 1_000
@@ -50,5 +50,9 @@ def query(name: str, schema: Schema, meaning: str) -> Parameter:
     return Parameter(name, Place.QUERY, schema, meaning)
 
 
+EVIDENCE = (
+    query("evidence", one_of(("0", "1")), "With evidence of every event."),
+    query("linked", text(), "Block hashes that the reader can link to already."),
+)
 LIMIT = query("limit", number(minimum=1, maximum=PAGE_MAX), "Items of one page.")
 EVENT_ID = Parameter("id", Place.PATH, text(), "As it was delivered, slashes and all.")

@@ -1,6 +1,6 @@
 """Stored subscriptions: made and changed, fetched and acknowledged, their attempts and dead letters."""
 
-from proofcast.broker.operations.operation import LIMIT, STREAM, Operation, Parameter, Place, query
+from proofcast.broker.operations.operation import EVIDENCE, LIMIT, STREAM, Operation, Parameter, Place, query
 from proofcast.broker.schemas import CURSOR, number, one_of, text
 from proofcast.broker.subscription import BATCH_SIZE_MAX, Status, Transport
 
@@ -71,7 +71,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ONE + "/stream",
         "stream_subscription",
         "What is next and what comes, as server-sent events.",
-        (NAME, LAST_ID),
+        (NAME, LAST_ID, *EVIDENCE),
         content_type=STREAM,
     ),
     Operation(

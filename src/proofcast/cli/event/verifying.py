@@ -7,8 +7,7 @@ import click
 from proofcast.chain.evidence import ProvenLog, parse_evidence, verify_evidence
 from proofcast.cli.output import emit, format_record
 from proofcast.client.values import HASH_LENGTH, parse_hex
-from proofcast.feed.publication import find_published
-from proofcast.onchain.events import Published
+from proofcast.onchain.published import Published, find_published
 
 NOT_PROVEN = "that the maker calls the block `{}`; the log's number within the whole block"
 
@@ -38,7 +37,7 @@ def describe_proven(proven: ProvenLog, headers: int) -> dict[str, object]:
         "log_position": proven.log_position,
         "topics": proven.log.topics,
         "data": proven.log.data,
-        "publication": find_published(proven.log),
+        "publication": find_published(proven.log.topics, proven.log.data),
         "claimed_trust": str(proven.claimed_trust),
         "not_proven": NOT_PROVEN.format(proven.claimed_trust),
     }

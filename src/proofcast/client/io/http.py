@@ -27,7 +27,7 @@ from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.event import Event, Finality
 from proofcast.onchain.io.artefacts import get_contracts
 
-STREAM = "/api/v1/events/stream"
+STREAM, SUBSCRIPTIONS = "/api/v1/events/stream", "/api/v1/subscriptions"
 SILENCE_S_MAX = 60.0
 """Heartbeats come every 15 seconds: after four that did not come the connection is dead."""
 TIMEOUT = httpx.Timeout(SILENCE_S_MAX, connect=5.0)
@@ -92,17 +92,34 @@ class Client:
         verify: bool = True,
         trust: str = "",
         age_s_max: float | None = None,
+        name: str = "",
     ) -> "Subscription":
         """Events of a topic, by id or by name with `*` and `?`; `start` as a broker takes it, a cursor included.
 
         `trust` is the hash of a block that you trust; without one, the first header that comes is trusted. With
         `verify=False` the broker is. `age_s_max` is how old the newest block may be before `Unavailable` is raised.
+
+        With a `name` the broker remembers what was acknowledged, under that name: a subscription that is there goes on,
+        and what was not acknowledged comes again, marked. Without one, `cursor` is yours to keep.
         """
         wanted = {"topic": topic, "publisher": publisher, "contract": contract, "finality": str(finality)}
         query = {name: value for name, value in wanted.items() if value}
         checker = self._build_checker(query, trust) if verify else None
+        if name:
+            self._ensure(name, query, start)
         following = Following(is_resumed=not STARTS.match(start))
-        return Subscription(self, Reader(query, start, checker, following), age_s_max)
+        return Subscription(self, Reader(query, start, checker, following, is_durable=bool(name)), age_s_max, name)
+
+    def _ensure(self, name: str, query: dict[str, str], start: str) -> None:
+        """Make the subscription, unless it is there."""
+        try:
+            self.ask("GET", f"{SUBSCRIPTIONS}/{name}")
+        except InvalidRequest as error:
+            if error.have != httpx.codes.NOT_FOUND:
+                raise
+            chosen = {field: value for field, value in query.items() if field != "finality"}
+            body = {"name": name, "filter": chosen, "finality": query["finality"], "start": start}
+            self.ask("POST", SUBSCRIPTIONS, body=body)
 
     def _build_checker(self, query: dict[str, str], trust: str) -> Checker:
         contract, topic = query.get("contract", ""), query.get("topic", "")
@@ -118,8 +135,9 @@ class Client:
 class Subscription:
     """Iterate over it; `cursor` is what the reader holds once the loop's body has ended."""
 
-    def __init__(self, client: Client, reader: Reader, age_s_max: float | None) -> None:
-        self._client, self._reader, self._age_s_max = client, reader, age_s_max
+    def __init__(self, client: Client, reader: Reader, age_s_max: float | None, name: str = "") -> None:
+        self._client, self._reader, self._age_s_max, self._name = client, reader, age_s_max, name
+        self._path = f"{SUBSCRIPTIONS}/{name}/stream" if name else STREAM
         self._rounds = Rounds(client.urls)
 
     @property
@@ -131,6 +149,11 @@ class Subscription:
         """The event at hand as it was delivered, with its cursor and turn."""
         assert self._reader.delivery is not None, "nothing was delivered yet"
         return self._reader.delivery
+
+    def acknowledge(self) -> None:
+        """What came is dealt with, up to the event at hand; on the broker's disk when this returns."""
+        assert self._name, "only a subscription with a name is acknowledged"
+        self._client.ask("POST", f"{SUBSCRIPTIONS}/{self._name}/ack", body={"cursor": self.delivery.cursor})
 
     def __iter__(self) -> Iterator[Event]:
         return self._read(lambda: False)
@@ -144,7 +167,7 @@ class Subscription:
             url, pause_s = self._rounds.choose(random.random())
             time.sleep(pause_s)
             try:
-                with self._client.http.stream("GET", url + STREAM, params=self._reader.build_query()) as response:
+                with self._client.http.stream("GET", url + self._path, params=self._reader.build_query()) as response:
                     if response.status_code != httpx.codes.OK:
                         response.read()
                         raise read_refusal(response)
@@ -161,7 +184,7 @@ class Subscription:
                 url, pause_s = self._rounds.choose(random.random())
                 await asyncio.sleep(pause_s)
                 try:
-                    async with http.stream("GET", url + STREAM, params=self._reader.build_query()) as response:
+                    async with http.stream("GET", url + self._path, params=self._reader.build_query()) as response:
                         if response.status_code != httpx.codes.OK:
                             await response.aread()
                             raise read_refusal(response)
@@ -193,4 +216,4 @@ def read_refusal(response: httpx.Response) -> InvalidRequest | Unavailable:
         message, hint = f"the broker answered with HTTP `{response.status_code}`", "check its address"
     if response.is_server_error or response.status_code == httpx.codes.TOO_MANY_REQUESTS:
         return Unavailable(Reason.NO_ANSWER, message, hint=hint)
-    return InvalidRequest(Reason.BAD_ARGUMENT, message, hint=hint)
+    return InvalidRequest(Reason.BAD_ARGUMENT, message, hint=hint, have=response.status_code)

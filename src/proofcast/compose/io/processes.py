@@ -1,6 +1,7 @@
 """The driver of `compose/supervision.py`: it starts and ends processes as it is told, and decides nothing."""
 
 import asyncio
+import ctypes
 import signal
 import sys
 import time
@@ -12,6 +13,9 @@ from typing import TypeVar
 from proofcast.compose.plan import Component
 from proofcast.compose.supervision import AllReady, Ask, Failure, Finish, Kill, Output, Say, Start, Supervision
 
+LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+PARENT_DIED = 1
+"""`PR_SET_PDEATHSIG` of prctl."""
 PROGRAM = (sys.executable, "-m", "proofcast.cli")
 CHUNK = 1 << 16
 """Bytes read at a time, and the most that is kept of a line."""
@@ -92,6 +96,7 @@ class Processes:
             stderr=asyncio.subprocess.STDOUT,
             env=self._environment,
             start_new_session=True,
+            preexec_fn=end_with_parent,
         )
         self._running[component.name] = process
         watcher = asyncio.create_task(self._watch(component.name, process))
@@ -113,3 +118,9 @@ class Processes:
                 for line in lines:
                     self._report(self._supervision.hear, name, line)
         self._report(self._supervision.bury, name, await process.wait())
+
+
+def end_with_parent() -> None:
+    """Called in a child: whoever kills us past all handlers does not leave a chain and a JVM behind."""
+    if LIBC is not None:
+        LIBC.prctl(PARENT_DIED, signal.SIGINT)

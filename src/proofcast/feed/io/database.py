@@ -25,6 +25,12 @@ CREATE TABLE IF NOT EXISTS chain (
     checkpoint_hash BLOB NOT NULL,
     fence INTEGER NOT NULL
 );
+CREATE TABLE IF NOT EXISTS beginning ( -- behind which everything is here, where that is not the checkpoint
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    number INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    sequence INTEGER NOT NULL -- of its step
+);
 CREATE TABLE IF NOT EXISTS step (
     sequence INTEGER PRIMARY KEY,
     step TEXT NOT NULL,
@@ -72,6 +78,10 @@ CREATE TABLE IF NOT EXISTS outbox (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS outbox_topics ON outbox (topics);
 CREATE INDEX IF NOT EXISTS outbox_timestamp ON outbox (timestamp);
+CREATE TABLE IF NOT EXISTS failure ( -- polls that found nothing to believe, for people who look after the follower
+    reason TEXT PRIMARY KEY,
+    count INTEGER NOT NULL
+);
 CREATE TABLE IF NOT EXISTS delivered (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     sequence INTEGER NOT NULL

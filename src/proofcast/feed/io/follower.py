@@ -16,7 +16,7 @@ from proofcast.chain.steps import ChainStep
 from proofcast.chain.trust import Trust, verify_trust
 from proofcast.chain.trusted import Adoption, TrustedChain
 from proofcast.chain.verify import VerifiedBlock
-from proofcast.errors import InvalidRequest, Reason, Unavailable
+from proofcast.errors import InvalidInput, InvalidRequest, Reason, Unavailable
 from proofcast.ethereum.block import RawBlock
 from proofcast.ethereum.header import compute_hash
 from proofcast.event import Finality
@@ -44,6 +44,8 @@ class FeedFollower:
         verify_network(source, chain_id, self._profile)
         self._writer = Journal(folder).open_writer(chain_id, checkpoint or find_start(source))
         self._chain: TrustedChain | None = None
+        self._settled_at: BlockId | None = None
+        """The head at which finality was asked for: it moves with the head, and most polls find the same one."""
 
     @property
     def chain(self) -> TrustedChain:
@@ -58,15 +60,21 @@ class FeedFollower:
         """Do what there is to do, at most one stretch of blocks; the steps that were journalled."""
         head = self._source.get_head(Finality.LATEST)
         steps = [] if head is None else self._follow(head)
-        return steps + self._settle()
+        if steps or head != self._settled_at:
+            steps += self._settle()
+            self._settled_at = head
+        return steps
 
     def follow(self, is_enough: Callable[[], bool], rest: Callable[[], None]) -> None:
         """Poll until it is enough; rest after a poll that found nothing, or whose source did not answer."""
         while not is_enough():
             try:
                 idle = not self.poll()
-            except Unavailable as error:
+            except (Unavailable, InvalidInput) as error:
                 if error.reason is Reason.NOT_STORED:
+                    raise
+                self._writer.note_failure(error.reason)
+                if isinstance(error, InvalidInput):
                     raise
                 idle = True
             if idle:

@@ -35,12 +35,14 @@ class Headers:
             return find_header(connection, block_hash)
 
     def find_id(self, block_hash: bytes) -> BlockId | None:
-        """Of a block whose header is kept, or of the checkpoint, from which all of them descend."""
+        """Of a block whose header is kept, or of one from which all of them descend."""
         with self._database.snapshot() as connection:
             found = find_header(connection, block_hash)
-            row = connection.execute("SELECT checkpoint_number, checkpoint_hash FROM chain").fetchone()
-        checkpoint = BlockId(*row) if row and row[1] == block_hash else None
-        return found.id if found else checkpoint
+            rows = connection.execute(
+                "SELECT checkpoint_number, checkpoint_hash FROM chain UNION SELECT number, hash FROM beginning"
+            ).fetchall()
+        beginning = (BlockId(*row) for row in rows if row[1] == block_hash)
+        return found.id if found else next(beginning, None)
 
     def get(self, block_hash: bytes) -> StoredHeader:
         found = self.find(block_hash)

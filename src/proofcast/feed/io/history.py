@@ -43,9 +43,9 @@ class History:
             return read_chain(connection)[0]
 
     def get_oldest(self) -> View:
-        """Behind the checkpoint, from where everything is journalled."""
+        """Behind the block from where everything is here."""
         with self._database.snapshot() as connection:
-            return View(read_chain(connection)[1], WHOLE_BLOCK)
+            return View(read_beginning(connection)[0], WHOLE_BLOCK)
 
     def get_newest(self, level: Finality) -> View:
         with self._database.snapshot() as connection:
@@ -79,7 +79,7 @@ class History:
                 (timestamp,),
             ).fetchone()
             before = snapshot.find_canonical(row[0] - 1) if row else snapshot.state.head
-            return View(before or snapshot.checkpoint, WHOLE_BLOCK)
+            return View(before or snapshot.oldest, WHOLE_BLOCK)
 
     def find_before_log(self, address: bytes, topics: bytes) -> View | None:
         """The view that lacks a log, found by how its topics begin, and what came after; None where it is not here."""
@@ -128,14 +128,17 @@ class Snapshot:
 
     connection: sqlite3.Connection
     chain_id: int
-    checkpoint: BlockId
+    oldest: BlockId
+    """Everything behind it is here."""
+    oldest_sequence: int
     state: JournalState
 
     @classmethod
     def read(cls, connection: sqlite3.Connection) -> "Snapshot":
         chain_id, checkpoint = read_chain(connection)
         row = connection.execute("SELECT sequence FROM delivered").fetchone()
-        return cls(connection, chain_id, checkpoint, read_state(connection, checkpoint, row[0] if row else 0))
+        state = read_state(connection, checkpoint, row[0] if row else 0)
+        return cls(connection, chain_id, *read_beginning(connection), state)
 
     def get_target(self, level: Finality) -> BlockId:
         state = self.state
@@ -145,8 +148,8 @@ class Snapshot:
         above = number - self.state.finalized.number
         if above > 0:
             return self.state.links[above - 1].id if above <= len(self.state.links) else None
-        if number == self.checkpoint.number:
-            return self.checkpoint
+        if number == self.oldest.number:
+            return self.oldest
         row = self.connection.execute(
             "SELECT hash FROM step WHERE number = ? AND step = 'apply' AND sequence <= ?"
             " ORDER BY sequence DESC LIMIT 1",
@@ -168,7 +171,7 @@ class Snapshot:
 
     def apply(self, view: View, target: BlockId, limit: int) -> Iterator[Move]:
         """Go on to the target, oldest first; the view is canonical."""
-        sequence = 0 if view.block == self.checkpoint else self._get_applied(view.block)[0]
+        sequence = self.oldest_sequence if view.block == self.oldest else self._get_applied(view.block)[0]
         after = (sequence, view.log_index)
         while limit > 0:
             wanted = "(sequence, log_index) > (?, ?) AND step = 'apply' AND number <= ? AND sequence <= ?"
@@ -198,7 +201,7 @@ class Snapshot:
 
     def knows(self, block: BlockId) -> bool:
         """Was it ever applied here?"""
-        return block == self.checkpoint or self._find_applied(block) is not None
+        return block == self.oldest or self._find_applied(block) is not None
 
     def get_parent(self, block: BlockId) -> BlockId:
         return BlockId(block.number - 1, self._get_applied(block)[1])
@@ -247,6 +250,12 @@ def read_chain(connection: sqlite3.Connection) -> tuple[int, BlockId]:
             Reason.NOT_YET, "nothing is journalled yet", hint="start what follows the chain, then try again"
         )
     return row[0], BlockId(row[1], row[2])
+
+
+def read_beginning(connection: sqlite3.Connection) -> tuple[BlockId, int]:
+    """The block behind which everything is here, and the sequence of its step: the checkpoint's is 0."""
+    row = connection.execute("SELECT number, hash, sequence FROM beginning").fetchone()
+    return (BlockId(row[0], row[1]), row[2]) if row else (read_chain(connection)[1], 0)
 
 
 def read_state(connection: sqlite3.Connection, checkpoint: BlockId, sequence: int) -> JournalState:

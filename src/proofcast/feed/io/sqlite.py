@@ -58,6 +58,11 @@ class Journal:
             ).fetchall()
         return [parse_step(row) for row in rows]
 
+    def count_failures(self) -> dict[str, int]:
+        """How many polls of the follower failed, ever, by reason; `disagrees` and `not-yet` are nodes that differ."""
+        with self._database.snapshot() as connection:
+            return dict(connection.execute("SELECT reason, count FROM failure").fetchall())
+
     def find_block(self, block_hash: bytes) -> RawBlock | None:
         """The block's bytes, verified when they were journalled; None where they were dropped or never here."""
         with self._database.snapshot() as connection:
@@ -134,6 +139,13 @@ class JournalWriter:
             connection.executemany("INSERT OR IGNORE INTO header VALUES (?, ?, ?, ?, ?)", map(encode_header, blocks))
             undone = [(step.sequence, step.hash) for step in steps if step.step is Step.UNDO]
             connection.executemany("UPDATE block SET sequence = ? WHERE hash = ?", undone)
+
+    def note_failure(self, reason: Reason) -> None:
+        """A poll failed for this reason."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO failure VALUES (?, 1) ON CONFLICT (reason) DO UPDATE SET count = count + 1", (reason,)
+            )
 
     def trim(self) -> int:
         """Drop the bytes of blocks at or below the finalized one that every reader has passed; says how many.

@@ -97,7 +97,7 @@ def list_places(rpc: RpcClient, contract: bytes, queue: bytes) -> list[queues.Pl
 
 
 def list_held(rpc: RpcClient, contract: bytes, queue: bytes) -> list[HeldMessage]:
-    """The messages that wait in a queue, oldest first, put together from the logs; one half delivered is the first."""
+    """The messages that wait in a queue or are half delivered, oldest first, put together from the logs."""
     first = find_creation_block(rpc, contract)
     handed = find_exchange_logs(rpc, contract, Handed, queue, first=first)
     ended = {page.number for page in handed if page.remaining == 0}

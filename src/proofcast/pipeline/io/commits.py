@@ -14,12 +14,13 @@ WRITE_DETAILS = 8
 
 
 def commit_files(spark: SparkSession, path: str, files: Sequence[TableFile], version: int) -> None:
-    """Add them, all or none, unless the table already has this version of ours; of two writers at a time one fails."""
+    """Add them, all or none; the version says in Delta's log how far the table is then.
+
+    It is not asked for here: Delta would compute its whole state to answer, and the sink knows where its tables end.
+    """
     assert spark._jvm is not None
     delta, scala = spark._jvm.org.apache.spark.sql.delta, spark._jvm.scala
     transaction = delta.DeltaLog.forTable(spark._jsparkSession, path).startTransaction()
-    if transaction.txnVersion(WRITER) >= version:
-        return
     actions = spark._jvm.java.util.ArrayList()
     for action in ({"txn": {"appId": WRITER, "version": version}}, *map(describe_file, files)):
         actions.add(delta.actions.Action.fromJson(json.dumps(action)))

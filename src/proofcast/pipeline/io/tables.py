@@ -1,9 +1,8 @@
 """The tables of one chain, as Delta Lake files in one folder, and how a batch of steps gets into all of them at once.
 
 `blocks` is written last, so its last row is how far all tables are whole: a crash in between leaves rows in some tables
-behind that place, which no view shows and which the next run, beginning at that place, does not write again. Besides,
-each append carries the place of its end as Delta's transaction version: an append of what a table already has is
-skipped, and of two writers at a time Delta refuses one.
+behind that place, which no view shows and which the next run, beginning at that place, does not write again. Each
+append carries the place of its end as Delta's transaction version.
 """
 
 import re

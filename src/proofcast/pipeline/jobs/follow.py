@@ -62,7 +62,10 @@ def follow(
     steps = read_journal(spark, feed, TABLES_READER, tables.end, {"table": TASKS})
     slow = steps.writeStream.foreachBatch(tables.write).option("checkpointLocation", f"{scratch}/tables")
     slow = slow.trigger(processingTime=f"{tables_every_s} seconds")
-    return FollowQueries(start(spark, fast, OUTBOX_READER), start(spark, slow, TABLES_READER))
+    first = start(spark, fast, OUTBOX_READER)
+    # One after the other: each starts processes of its own, and Spark gives them ten seconds on a machine however busy.
+    first.processAllAvailable()
+    return FollowQueries(first, start(spark, slow, TABLES_READER))
 
 
 def start(spark: SparkSession, writer: DataStreamWriter, pool: str) -> StreamingQuery:

@@ -78,11 +78,11 @@ class Ledger:
 
 
 class Trial:
-    """One feed and one store; a webhook and a puller, while the broker dies."""
+    """One feed and one store; a webhook and a puller, while one of the brokers dies."""
 
-    def __init__(self, folder: Path, store: str, seed: int) -> None:
+    def __init__(self, folder: Path, store: str, seed: int, brokers: int = 1) -> None:
         self.random, self.story = random.Random(seed), Story(folder, seed)
-        self.broker = BrokerProcess(folder, store)
+        self._brokers = [BrokerProcess(folder, store) for _ in range(brokers)]
         self.hooked, self.pulled = Ledger(), Ledger()
         self._taken = asyncio.Event()
         self._fault: AssertionError | None = None
@@ -94,21 +94,21 @@ class Trial:
         runner = web.AppRunner(receiver)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        await self._start()
+        for broker in self._brokers:
+            await asyncio.to_thread(broker.start)
         try:
             await self._subscribe(f"http://127.0.0.1:{runner.addresses[0][1]}/")
             for _ in range(kills):
                 await self._live()
                 self._verify()
-                self.broker.kill()
-                await self._start()
+                broker = self.random.choice(self._brokers)
+                broker.kill()
+                await asyncio.to_thread(broker.start)
             await self._settle()
         finally:
-            self.broker.kill()
+            for broker in self._brokers:
+                broker.kill()
             await runner.cleanup()
-
-    async def _start(self) -> None:
-        await asyncio.to_thread(self.broker.start)
 
     async def _live(self) -> None:
         """The chain goes on; a few deliveries arrive by either door, then the moment has come."""
@@ -135,7 +135,7 @@ class Trial:
     async def _subscribe(self, receiver: str) -> None:
         common = {"start": "oldest", "filter": FILTER}
         hook = {"name": "hooked", "transport": "webhook", "options": {"url": receiver}}
-        async with aiohttp.ClientSession(self.broker.url) as session:
+        async with aiohttp.ClientSession(self.random.choice(self._brokers).url) as session:
             for body in (hook | common, {"name": "pulled"} | common):
                 async with session.post(API, json=body) as response:
                     assert response.status == 201, await response.text()
@@ -155,7 +155,7 @@ class Trial:
     async def _pull(self) -> None:
         """Some of what is there, acknowledged or not."""
         limit = self.random.randint(1, MOVES_MAX)
-        async with aiohttp.ClientSession(self.broker.url) as session:
+        async with aiohttp.ClientSession(self.random.choice(self._brokers).url) as session:
             async with session.get(f"{API}/pulled/events?limit={limit}") as response:
                 if response.status == 503:
                     return  # the lease of the one that died has not run out

@@ -75,17 +75,22 @@ class NodeFeed:
         """Journal everything that is new, and its logs."""
         while self._follower.poll():
             pass
-        while (reached := match_steps(self._journal, self._outbox)) < self._journal.read_state().sequence:
+        reached, end = -1, self._journal.read_state().sequence
+        while reached < end:
+            reached = match_steps(self._journal, self._outbox)
             self._journal.acknowledge("outbox", reached)
+
+    def acknowledge(self, reader: str, sequence: int) -> None:
+        self._journal.acknowledge(reader, sequence)
 
 
 class ChainFeed(NodeFeed):
     """The same for a simulated chain, served over HTTP."""
 
-    def __init__(self, chain: ChainSimulator, folder: Path) -> None:
+    def __init__(self, chain: ChainSimulator, folder: Path, first: int = 0) -> None:
         self.chain, self.node = chain, SimulatedNode(chain)
         self.node.__enter__()
-        super().__init__(self.node.url, folder)
+        super().__init__(self.node.url, folder, first)
 
     def __enter__(self) -> "ChainFeed":
         return self

@@ -3,8 +3,9 @@
 from collections import Counter
 
 from proofcast.ethereum.receipt import Log
-from proofcast.feed.publication import NO_KEY, PUBLISHED, WORD
+from proofcast.feed.publication import NO_KEY
 from proofcast.onchain.events import TopicCreated, compute_type_hash
+from proofcast.onchain.published import PUBLISHED, WORD
 from proofcast.testing.chain.simulator import ChainSimulator, Change, SimulatedBlock
 
 TOPICS_ADDRESS = b"\1" * 20

@@ -1,7 +1,7 @@
 """What a durable subscription delivers: fetched or streamed, acknowledged; attempts and dead letters."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 import orjson
@@ -11,13 +11,17 @@ from proofcast.broker import measures
 from proofcast.broker.io.custody import LOOKS_PER_LEASE
 from proofcast.broker.io.deliveries import Deliveries
 from proofcast.broker.io.door import CUSTODY, DELIVERIES, HUB, METRICS, STORE, STREAMS, answer, describe, read_limit
-from proofcast.broker.io.routes.stream import STREAM_HEADERS, encode_notice
+from proofcast.broker.io.evidence import EvidenceStream
+from proofcast.broker.io.routes.stream import STREAM_HEADERS, encode_notice, read_evidence
 from proofcast.broker.io.routes.subscriptions import ITEM, read_object
+from proofcast.broker.io.store.durable import Store
 from proofcast.broker.io.store.letters import REDRIVE_MAX, Attempt, DeadLetter
 from proofcast.broker.io.store.subscriptions import Holding
 from proofcast.broker.measures import Outcome
 from proofcast.broker.subscription import BATCH_SIZE_MAX, Pending, Status, Subscription, Transport
+from proofcast.cloudevents import parse_structured
 from proofcast.errors import InvalidRequest, ProofcastError, Reason
+from proofcast.event import Step
 
 WAIT_S_MAX = 30
 """Of one long poll: shorter than proxies wait."""
@@ -73,7 +77,7 @@ async def stream(request: web.Request) -> web.StreamResponse:
     """As server-sent events. `Last-Event-ID`, or a POST to `ack`, acknowledges; a newer stream ends an older one."""
     found = await get_fetched(request)
     if request.headers.get("Last-Event-ID"):
-        await request.app[STORE].acknowledge_up_to(found.name, request.headers["Last-Event-ID"])
+        await acknowledge_last(request.app[STORE], found.name, request.headers["Last-Event-ID"])
     holding = await request.app[DELIVERIES].hold(found.name)
     response = web.StreamResponse(headers=STREAM_HEADERS)
     await response.prepare(request)
@@ -90,14 +94,23 @@ async def stream(request: web.Request) -> web.StreamResponse:
     return response
 
 
+async def acknowledge_last(store: Store, name: str, cursor: str) -> None:
+    """A browser names the last one it got, which a POST may have acknowledged long ago: then nothing is left to do."""
+    try:
+        await store.acknowledge_up_to(name, cursor)
+    except InvalidRequest as error:
+        if error.reason is not Reason.NOT_PENDING:
+            raise
+
+
 async def write_stream(request: web.Request, response: web.StreamResponse, holding: Holding) -> None:
     deliveries, level = request.app[DELIVERIES], holding.subscription.terms.finality
-    last, sent = -1, 0
+    last, sent, evidence = -1, 0, read_evidence(request)
     while sent < UNACKNOWLEDGED_MAX:
         pending = await deliveries.read(holding, holding.subscription.terms.batch_size, after=last)
         if pending:
             last, sent = pending[-1].ordinal, sent + len(pending)
-            await response.write(encode_frames(pending))
+            await response.write(await asyncio.to_thread(encode_frames, pending, evidence))
             request.app[METRICS].count(measures.Transport.SSE, Outcome.SENT, len(pending))
             continue
         await response.write(encode_notice("heartbeat", describe(request.app[HUB].history.get_newest(level).block)))
@@ -109,15 +122,20 @@ async def wait_renewing(request: web.Request, holding: Holding) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(request.app[STORE].lease_s / LOOKS_PER_LEASE):
             await request.app[DELIVERIES].wait(holding)
-    kept = await request.app[STORE].renew([holding])
+    kept = await request.app[DELIVERIES].renew([holding])
     if kept.get(holding.name) != holding.subscription.generation:
         raise asyncio.CancelledError
 
 
-def encode_frames(pending: Sequence[Pending]) -> bytes:
-    return b"".join(
-        b"id: %s\nevent: %s\ndata: %s\n\n" % (one.cursor.encode(), one.step.encode(), one.encode()) for one in pending
-    )
+def encode_frames(pending: Sequence[Pending], evidence: EvidenceStream | None) -> bytes:
+    return b"".join(piece for one in pending for piece in encode_pending(one, evidence))
+
+
+def encode_pending(one: Pending, evidence: EvidenceStream | None) -> Iterator[bytes]:
+    """The frame of one delivery, after what proves it where that was asked for."""
+    if evidence and one.step is Step.APPLY:
+        yield from evidence.introduce(parse_structured(one.body).event.position)
+    yield b"id: %s\nevent: %s\ndata: %s\n\n" % (one.cursor.encode(), one.step.encode(), one.encode())
 
 
 async def acknowledge(request: web.Request) -> web.Response:

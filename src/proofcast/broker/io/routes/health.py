@@ -7,7 +7,7 @@ from contextlib import suppress
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from proofcast.broker.io.door import DELIVERIES, HUB, METRICS, WATCH, answer, describe
+from proofcast.broker.io.door import BACKGROUND, DELIVERIES, HUB, METRICS, WATCH, answer, describe
 from proofcast.broker.io.metrics import count_events, measure_subscriptions
 from proofcast.errors import Reason, Unavailable
 from proofcast.event import Finality
@@ -26,13 +26,18 @@ def add_routes(application: web.Application) -> None:
 
 async def run_counter(application: web.Application) -> AsyncIterator[None]:
     counting = asyncio.create_task(count_events(application[HUB], application[METRICS]))
+    application[BACKGROUND].append(counting)
     yield
     counting.cancel()
     await asyncio.gather(counting, return_exceptions=True)
 
 
 async def show_health(request: web.Request) -> web.Response:
-    """That this is answered is the answer."""
+    """Refused where something has ended that must not: then a supervisor should start the broker again."""
+    if any(task.done() for task in request.app[BACKGROUND]):
+        raise Unavailable(
+            Reason.NO_ANSWER, "the broker has stopped following its feed", hint="start it again; the log says why"
+        )
     return answer({"status": "alive"})
 
 

@@ -12,16 +12,8 @@ from aiohttp import web
 from proofcast.broker import start as starts
 from proofcast.broker.io.door import CUSTODY, DELIVERIES, STORE, answer, read_limit
 from proofcast.broker.start import parse_start
-from proofcast.broker.subscription import (
-    Status,
-    Subscription,
-    Terms,
-    Transport,
-    format_terms,
-    parse_name,
-    parse_terms,
-    parse_word,
-)
+from proofcast.broker.subscription import Status, Subscription, Terms, Transport
+from proofcast.broker.terms import format_terms, parse_name, parse_terms, parse_word
 from proofcast.errors import InvalidRequest, Reason
 
 SECRET_LENGTH = 32
@@ -50,7 +42,7 @@ async def create(request: web.Request) -> web.Response:
     start = parse_start(str(found.pop("start", starts.DEFAULT)))
     terms, generated = add_secret(parse_terms(found))
     verify_terms(request, terms)
-    place = request.app[DELIVERIES].find_place(start, terms.finality)
+    place = request.app[DELIVERIES].find_place(start, terms.finality, terms.selection)
     digest = hashlib.sha256(await request.read()).digest()
     made, is_new = await request.app[STORE].create_once(name, terms, place, read_idempotency_key(request), digest)
     request.app[CUSTODY].notice()

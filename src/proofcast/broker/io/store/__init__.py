@@ -11,6 +11,7 @@ What is delivered goes through `deliveries.Deliveries(hub, store)`, which joins 
     pending = await deliveries.read(holding, limit)           what is pending (marked `is_repeated`), then what follows
     pending = await deliveries.read(holding, limit, after=pending[-1].ordinal)     further ones, before an answer came
     await deliveries.wait(holding)                            until there may be more
+    deliveries.verify_held(holding)                           before sending: FENCED when the lease may have run out
     await store.acknowledge(holding, [ordinal, ...])          durable when it returns; FENCED when somebody took over
     await store.acknowledge_up_to(name, cursor)               the same, by a subscriber that names what it holds
     await store.postpone(holding, ordinal, attempts, due_at)  a failed attempt

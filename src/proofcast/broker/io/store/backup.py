@@ -24,6 +24,7 @@ PRIVATE = 0o600
 
 def write_backup(transaction: Transaction, path: Path) -> int:
     """How many rows there were; the file appears when it is whole."""
+    transaction.freeze()
     partial, count = path.with_name(path.name + ".partial"), 0
     with (
         open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE), "wb") as raw,

@@ -33,6 +33,9 @@ class Transaction(Protocol):
 
     def change_many(self, statement: str, rows: Sequence[Sequence[object]]) -> None: ...
 
+    def freeze(self) -> None:
+        """Called first: everything that is read is of one moment."""
+
     def get_time(self) -> float:
         """The database's clock, in seconds since 1970: the one clock that several brokers share."""
 
@@ -49,6 +52,9 @@ class SqliteTransaction:
 
     def change_many(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
         self._connection.executemany(statement, rows)
+
+    def freeze(self) -> None:
+        """It is so in every transaction."""
 
     def get_time(self) -> float:
         ((now,),) = self.read("SELECT (julianday('now') - 2440587.5) * 86400.0")
@@ -131,6 +137,9 @@ class PostgresTransaction:
 
     def change_many(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
         self._cursor.executemany(translate(statement), rows)
+
+    def freeze(self) -> None:
+        self._cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 
     def get_time(self) -> float:
         ((now,),) = self.read("SELECT extract(epoch FROM clock_timestamp())::float8")

@@ -5,12 +5,13 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
-from proofcast.broker.io.store import keys, letters, subscriptions
+from proofcast.broker.io.store import keys, letters, offers, subscriptions
 from proofcast.broker.io.store.backup import read_backup, write_backup
 from proofcast.broker.io.store.commit import Committer, Result
 from proofcast.broker.io.store.database import Transaction, open_database
 from proofcast.broker.io.store.keys import ApiKey
-from proofcast.broker.io.store.letters import Attempt, DeadLetter, Offered, Redriven
+from proofcast.broker.io.store.letters import Attempt, DeadLetter, Redriven
+from proofcast.broker.io.store.offers import Given, Offered
 from proofcast.broker.io.store.subscriptions import LEASE_S, Holding
 from proofcast.broker.scope import Scope
 from proofcast.broker.subscription import LogName, Pending, Status, Subscription, Terms, Transport
@@ -95,24 +96,27 @@ class Store:
         await self.run(lambda at: subscriptions.release(at, holding))
 
     async def find_free(self, transports: Sequence[Transport]) -> list[str]:
-        return await self.run(lambda at: subscriptions.find_free(at, self.owner, transports))
+        return await self.run(lambda at: subscriptions.find_free(at, transports))
 
     # --- deliveries
 
     async def find_given(self, name: str, logs: Sequence[LogName]) -> set[LogName]:
-        return await self.run(lambda at: letters.find_given(at, name, logs)) if logs else set()
+        return await self.run(lambda at: offers.find_given(at, name, logs)) if logs else set()
+
+    async def read_given(self, name: str) -> list[Given]:
+        return await self.run(lambda at: offers.read_given(at, name))
 
     async def offer(self, holding: Holding, offered: Sequence[Offered], place: str, settled: int) -> list[Pending]:
-        return await self.run(lambda at: letters.offer(at, holding, offered, place, settled))
+        return await self.run(lambda at: offers.offer(at, holding, offered, place, settled))
 
     async def read_pending(self, name: str, after_ordinal: int = -1, limit: int = 1_000) -> list[Pending]:
-        return await self.run(lambda at: letters.read_pending(at, name, after_ordinal, limit))
+        return await self.run(lambda at: offers.read_pending(at, name, after_ordinal, limit))
 
     async def acknowledge(self, holding: Holding, ordinals: Sequence[int]) -> None:
-        await self.run(lambda at: letters.acknowledge(at, holding, ordinals))
+        await self.run(lambda at: offers.acknowledge(at, holding, ordinals))
 
     async def acknowledge_up_to(self, name: str, cursor: str) -> int:
-        return await self.run(lambda at: letters.acknowledge_up_to(at, name, cursor))
+        return await self.run(lambda at: offers.acknowledge_up_to(at, name, cursor))
 
     async def postpone(self, holding: Holding, ordinal: int, attempts: int, due_at: float) -> None:
         await self.run(lambda at: letters.postpone(at, holding, ordinal, attempts, due_at))

@@ -43,6 +43,7 @@ MIGRATIONS = (
         hash BYTEA NOT NULL,
         log_index BIGINT NOT NULL,
         number BIGINT NOT NULL,
+        body BYTEA NOT NULL,
         PRIMARY KEY (subscription, hash, log_index)
     );
     CREATE INDEX given_number ON given (subscription, number);

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 import orjson
 
 from proofcast.broker.io.store.database import Row, Transaction
-from proofcast.broker.subscription import Status, Subscription, Terms, Transport, format_terms, parse_terms
+from proofcast.broker.subscription import Status, Subscription, Terms, Transport
+from proofcast.broker.terms import format_terms, parse_terms
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 
 LEASE_S = 15.0
 """How long a broker that died keeps what it held; a living one renews every third of it."""
+REMEMBERED_S = 86_400.0
+"""For how long an idempotency key makes a request count once."""
 NO_PLACE = (-1, -1)
 COLUMNS = (
     "name, terms, secrets, status, reason, generation, place,"
@@ -64,6 +67,7 @@ def create_once(
         return get(transaction, found[0][1]), False
     if key:
         now = transaction.get_time()
+        transaction.change("DELETE FROM request WHERE made_at < ?", (now - REMEMBERED_S,))
         transaction.change("INSERT INTO request VALUES (?, ?, ?, ?)", (key, digest, name, now))
     return create(transaction, name, terms, place), True
 
@@ -163,13 +167,13 @@ def release(transaction: Transaction, holding: Holding) -> None:
     transaction.change(statement, (holding.name, holding.fence))
 
 
-def find_free(transaction: Transaction, owner: str, transports: Sequence[Transport]) -> list[str]:
+def find_free(transaction: Transaction, transports: Sequence[Transport]) -> list[str]:
     """Active subscriptions that somebody must deliver for and nobody does."""
     marks = ", ".join("?" for _ in transports)
     rows = transaction.read(
         f"SELECT name FROM subscription WHERE status = 'active' AND transport IN ({marks})"
-        " AND (held_until < ? OR owner = ?) ORDER BY name",
-        (*transports, transaction.get_time(), owner),
+        " AND held_until < ? ORDER BY name",
+        (*transports, transaction.get_time()),
     )
     return [name for (name,) in rows]
 

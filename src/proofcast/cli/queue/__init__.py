@@ -1,0 +1,31 @@
+"""`proofcast queue`: queues, who is subscribed to them, and the messages they hold. One module per role."""
+
+import click
+
+from proofcast.cli.queue import edges, messages, onlooker, owner
+
+COMMANDS = (
+    owner.create,
+    owner.fund,
+    owner.collect,
+    onlooker.list_queues,
+    onlooker.show,
+    edges.subscribe,
+    edges.approve,
+    edges.remove,
+    edges.approve_binding,
+    messages.release,
+    messages.expire,
+)
+
+
+@click.group()
+def queue() -> None:
+    """Create queues, subscribe to them, release what they hold.
+
+    QUEUE and EXCHANGE are ids, or an owner's address, a slash and a name: `0x12..ef/colours`.
+    """
+
+
+for command in COMMANDS:
+    queue.add_command(command)
