@@ -35,7 +35,7 @@ class Measured:
     missing: int
     twice: int
     redundant: float
-    """Share of arrivals that were of no use."""
+    """Share of the events' arrivals at a peer that were of no use there."""
     event_ms: float
     event_ms_max: float
     subscription_ms: float
@@ -138,7 +138,7 @@ def summarise(network: Network, cpu_s: float, memory_before_kb: int) -> Measured
         expected=verdict.expected,
         missing=len(verdict.missing),
         twice=verdict.twice,
-        redundant=useless / len(times),
+        redundant=useless / network.event_arrivals,
         event_ms=1000 * sum(times) / len(times),
         event_ms_max=1000 * max(times),
         subscription_ms=1000 * sum(waits) / len(waits),

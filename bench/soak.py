@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 
 from bench.processes import measure_memory_mb
 from bench.report import RESULTS, Row, write_report
-from bench.soak_bed import Publisher, open_chain
+from bench.soak_bed import PATTERN, Publisher, open_chain
 from bench.soak_reader import Tally
 
 SCALE = float(os.environ.get("PROOFCAST_BENCH_SCALE", "1"))
@@ -137,7 +137,7 @@ class Soak:
         return measure_memory_mb(self.broker.process.pid), measure_memory_mb(self.pipeline.process.pid)
 
     def _is_complete(self) -> bool:
-        return all(part.read_tally().held >= self.publisher.sent for part in self.subscribers.values())
+        return all(part.read_tally().received >= self.publisher.sent for part in self.subscribers.values())
 
 
 @contextmanager
@@ -152,7 +152,7 @@ def open_soak(folder: Path) -> Iterator[Soak]:
         broker = stack.enter_context(run_part(folder, "broker", [*serve, "--allow-receiver", "127.0.0.1"]))
         address = broker.wait_for(r"http://[\d.]+:\d+")
         wait_until(lambda: is_ready(address), START_S_MAX)
-        where = [address, f"0x{publisher.topic.hex()}"]
+        where = [address, PATTERN]
         subscribers = {
             kind: stack.enter_context(run_part(folder, kind, ["bench.soak_reader", kind, *arguments]))
             for kind, arguments in (("sse", where), ("webhook", []), ("sdk", where))
@@ -180,12 +180,12 @@ def is_ready(broker: str) -> bool:
 
 def build_rows(soak: Soak) -> list[Row]:
     sent, rows = soak.publisher.sent, []
-    rate = sent / max(soak.took_s, 1e-9)
+    rate = sent / max(soak.publisher.took_s, 1e-9)
     rows.append(Row("events published", round(rate), "/s", 0.99 * EVENTS_PER_S, "higher", ANCHOR))
     rows.append(Row("events published", sent, "", None, "higher", f"{DURATION_S:.0f} s, 50 to a transaction"))
     for kind, part in soak.subscribers.items():
         tally = part.read_tally()
-        lost = tally.missed + sent - tally.held
+        lost = sent - tally.received
         rows.append(Row(f"lost on the way to {kind}", lost, "events", 0, "lower", ANCHOR))
         rows.append(Row(f"came twice to {kind}", tally.repeated, "events", 0, "lower", "nothing failed meanwhile"))
     for at, name in ((1, "broker"), (2, "pipeline")):

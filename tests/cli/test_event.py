@@ -135,3 +135,16 @@ def find_block(playground: Playground, topic: bytes, sequence: int) -> int:
         "eth_getLogs", {"fromBlock": "0x0", "address": encode_hex(playground.topics), "topics": wanted}
     )
     return int(logs[0]["blockNumber"], 16)
+
+
+def test_late_broker_has_the_whole_past_after_backfill(playground: Playground, topic: bytes, tmp_path: Path) -> None:
+    """V-B.3 of the paper: a broker that is started long after the contract finds the deployment block itself."""
+    head = int(playground.rpc.call("eth_blockNumber"), 16)
+    late = NodeFeed(playground.chain.url, tmp_path, first=head)
+    late.follow()
+    with run_broker(tmp_path, playground.topics) as broker:
+        filled = run("feed", "backfill", "--feed", str(tmp_path), "--source", playground.chain.url)
+        assert filled.out.startswith("everything from block ")
+        words = ("event", "tail", "flights", "--broker", broker.url, "--start", "oldest", "--count", "3", "--json")
+        assert [json.loads(line)["sequence"] for line in run(*words).out.splitlines()] == [1, 2, 3]
+        assert "each verified, none missing" in audit(playground, broker, topic).out

@@ -53,6 +53,15 @@ def test_silence_beyond_the_limit_is_unavailable() -> None:
         next(iter(client.subscribe(age_s_max=1)))
 
 
+def test_brokers_that_cannot_prove_are_not_asked_for_ever(tmp_path: Path) -> None:
+    """A story's blocks were never kept: who verifies is told so, in the broker's words."""
+    story = Story(tmp_path, 5)
+    story.adopt([story.make_block(START, [story.make_log()])])
+    refused = pytest.raises(Unavailable, match="kept here")
+    with run_broker(tmp_path) as broker, Client(broker.url) as client, refused:
+        next(iter(client.subscribe(contract=ANY, start="oldest")))
+
+
 def test_reading_through_reorgs(tmp_path: Path) -> None:
     story, held = Story(tmp_path, 5), list[LogName]()
     with run_broker(tmp_path) as broker, Client(broker.url) as client:

@@ -17,7 +17,9 @@ from proofcast.routing.attributes import parse_attributes
 from proofcast.routing.predicate import parse_predicate
 
 CONTACT = make_contact(Ed25519Signer(bytes(32)), "/ip4/127.0.0.1/tcp/1")
-INTEREST = Interest(CONTACT, compute_key("surf"), 7, (parse_predicate("surf T/price R 1 5"),), False, (CONTACT,), (7,), b"s")
+INTEREST = Interest(
+    CONTACT, compute_key("surf"), 7, (parse_predicate("surf T/price R 1 5"),), False, (CONTACT,), (7,), b"s"
+)
 EVENT = Event(EventId(CONTACT.public_key, 1, 2), 3, parse_attributes("surf T/price V 4"), b"payload", b"s")
 MESSAGES: list[Message] = [
     FindNode(1 << 255),

@@ -5,17 +5,25 @@ import logging
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 import trio
+from libp2p import new_host
+from libp2p.custom_types import TProtocol
+from libp2p.network.config import ConnectionConfig
+from multiaddr import Multiaddr
 
 from proofcast.errors import InvalidRequest, Unavailable
-from proofcast.overlay.identity import Contact, Ed25519Signer, verify_ed25519
-from proofcast.overlay.io.host import PROTOCOL, make_peer_id, open_host, parse_address
+from proofcast.overlay.identity import Contact, Ed25519Signer, make_contact, verify_ed25519
+from proofcast.overlay.io.host import PROTOCOL, Host, make_peer_id, open_host, parse_address
+from proofcast.overlay.io.kad import ask_find_node, make_kad_server
 from proofcast.overlay.io.store import PeerStore
+from proofcast.overlay.kademlia import Table
 from proofcast.overlay.messages import FindNode
 from proofcast.overlay.outputs import Output, Send
 from proofcast.overlay.peer import Peer
@@ -26,6 +34,8 @@ from proofcast.testing.overlay.scenario import find_differences
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # py-libp2p warns of its own deprecations
 HERE = Path(__file__).parent
+KAD = "/proofcast/test/kad/1.0.0"
+STRANGER = Ed25519Signer(b"c" * 32).public_key
 
 STORY = """
 peers 8 bucket_contacts=8 capacity=4
@@ -145,18 +155,19 @@ def test_damaged_key_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.needs("go")
 def test_go_peer_greets_and_answers(tmp_path: Path) -> None:
-    """A host of go-libp2p, built here from its module proxy, speaks our frames."""
+    """A host of go-libp2p, built here from its module proxy, speaks our frames, and Kademlia with us."""
     shutil.copytree(HERE / "gohost", tmp_path / "gohost")
     program = tmp_path / "gohost" / "gohost"
     built = subprocess.run(["go", "build", "-o", program, "."], cwd=program.parent, capture_output=True, text=True)
     if built.returncode and "dial tcp" in built.stderr:
         pytest.skip("needs the Go module proxy, which does not answer")
     assert built.returncode == 0, built.stderr
-    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as partner:
+    with subprocess.Popen([program, KAD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as partner:
         assert partner.stdout
         assert partner.stdin
         address = partner.stdout.readline().strip()
         trio.run(talk_to_go, address)
+        trio.run(exchange_peers_with_go, address, partner.stdin, partner.stdout)
         partner.stdin.close()
 
 
@@ -171,3 +182,56 @@ async def talk_to_go(address: str) -> None:
                 await trio.sleep(0.01)
         assert found == [contact]
         assert contact.public_key in host.peer.seat.table
+
+
+async def exchange_peers_with_go(address: str, to_go: TextIO, from_go: TextIO) -> None:
+    """FIND_NODE both ways: Go tells one of us where the other is, and finds by us a peer that it never met."""
+    async with (
+        open_host(b"a" * 32, LISTEN, make_peer, ignore, kad_protocol=KAD) as one,
+        open_host(b"b" * 32, LISTEN, make_peer, ignore, kad_protocol=KAD) as other,
+    ):
+        for host in (one, other):
+            await host.libp2p.connect(parse_address(address))
+        wanted = other.peer.seat.contact
+        with trio.fail_after(20):
+            while wanted.address not in await ask_go(one, address, wanted):
+                await trio.sleep(0.05)  # until Go has identified the other and entered it in its table
+        stranger = make_contact(Ed25519Signer(b"c" * 32), f"/ip4/127.0.0.1/tcp/9/p2p/{make_peer_id(STRANGER)}")
+        one.peer.seat.table.add(stranger)
+        to_go.write(f"{make_peer_id(STRANGER)}\n")
+        to_go.flush()
+        with trio.fail_after(20):
+            assert "/ip4/127.0.0.1/tcp/9" in await trio.to_thread.run_sync(from_go.readline)
+
+
+async def ask_go(host: Host, address: str, wanted: Contact) -> list[str]:
+    key = parse_address(wanted.address).peer_id.to_bytes()
+    return await ask_find_node(host.libp2p, parse_address(address).peer_id, key, KAD)
+
+
+@pytest.mark.slow
+def test_peer_enters_by_a_host_of_another_kind() -> None:
+    """A bootstrap address may be any host with the same Kademlia: it is asked for peers, and those are greeted."""
+
+    async def run() -> None:
+        async with (
+            open_host(b"a" * 32, LISTEN, make_peer, ignore, kad_protocol=KAD) as member,
+            open_plain_host(member.peer.seat.contact) as foreign,
+            open_host(b"b" * 32, LISTEN, make_peer, ignore, kad_protocol=KAD) as newcomer,
+        ):
+            assert await newcomer.find_contacts(foreign, KAD) == [member.peer.seat.contact]
+            with pytest.raises(Unavailable, match="no peer answers"):
+                await newcomer.find_contacts(foreign, "/another/kad/1.0.0")
+
+    trio.run(run)
+
+
+@asynccontextmanager
+async def open_plain_host(known: Contact) -> AsyncIterator[str]:
+    """A libp2p host that serves Kademlia and has never heard of the overlay; gives its address."""
+    table = Table(0, 20)
+    table.add(known)
+    libp2p = new_host(connection_config=ConnectionConfig(max_connections_per_peer=1, min_connections=0))
+    async with libp2p.run([Multiaddr(LISTEN)]):
+        libp2p.set_stream_handler(TProtocol(KAD), make_kad_server(table))
+        yield str(libp2p.get_addrs()[0])

@@ -39,14 +39,26 @@ def peer() -> None:
 @click.option("--announce", help="Address others should dial, e.g. of a forwarded port.")
 @click.option("--region", default="", help="Where this peer is, for multicast groups.")
 @click.option("--capacity", type=click.IntRange(0), default=0, help="How many group members it would serve.")
+@click.option(
+    "--kad-protocol",
+    default="/proofcast/kad/1.0.0",
+    show_default=True,
+    help="Of libp2p's Kademlia; `/ipfs/lan/kad/1.0.0` enters the LAN table of kubo.",
+)
 def start(
-    state: Path, listen: str, bootstrap: tuple[str, ...], announce: str | None, region: str, capacity: int
+    state: Path,
+    listen: str,
+    bootstrap: tuple[str, ...],
+    announce: str | None,
+    region: str,
+    capacity: int,
+    kad_protocol: str,
 ) -> None:
     """Run a peer until Ctrl-C; prints its address as JSON once it listens."""
     if find_spec("libp2p") is None:
         message = "libp2p is not installed"
         raise Unavailable(Reason.TOOL_MISSING, message, hint="`pip install 'proofcast[overlay]'`")
-    options = PeerOptions(state, listen, bootstrap, announce, region, capacity)
+    options = PeerOptions(state, listen, bootstrap, announce, region, capacity, kad_protocol)
     os.execv(sys.executable, [sys.executable, "-m", "proofcast.overlay.io.daemon", options.encode()])
 
 

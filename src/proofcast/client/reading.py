@@ -123,7 +123,7 @@ def read_problem(data: bytes) -> Unavailable:
     """Why a stream ends; another broker may go on."""
     try:
         found = orjson.loads(data)
-        return Unavailable(Reason.NO_ANSWER, str(found["title"]), hint=str(found["hint"]))
+        return Unavailable(Reason.NOT_YET, str(found["title"]), hint=str(found["hint"]))
     except (ValueError, KeyError, TypeError) as error:
         raise refuse(data) from error
 

@@ -26,6 +26,6 @@ class Allowance:
             self._buckets.popitem(last=False)
         return True
 
-    def get_left(self, sender: bytes) -> float:
-        """Tokens at the last message."""
-        return self._buckets.get(sender, (self._burst, 0.0))[0]
+    def get_left(self, sender: bytes, now: float) -> float:
+        tokens, then = self._buckets.get(sender, (self._burst, now))
+        return min(self._burst, tokens + (now - then) * self._per_s)

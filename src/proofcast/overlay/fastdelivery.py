@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from proofcast.errors import InvalidRequest, Reason
+from proofcast.overlay.audience import Audience
 from proofcast.overlay.groups import Group, Member, Recruiting
 from proofcast.overlay.identity import Contact, is_contact_genuine
 from proofcast.overlay.inbox import Inbox
@@ -20,6 +21,7 @@ from proofcast.overlay.outputs import Admit
 from proofcast.overlay.records import Event, EventId, is_event_genuine
 from proofcast.overlay.seat import Seat, get_ms
 from proofcast.overlay.settings import PASSAGES_MAX
+from proofcast.routing.attributes import EventAttributes
 from proofcast.routing.predicate import Predicate, matches
 
 GroupName = tuple[bytes, Predicate]
@@ -44,6 +46,27 @@ class Round:
         return self.event.id, self.group
 
 
+@dataclass(slots=True)
+class Duty:
+    """Whom this peer serves for a publisher, by the newest briefing."""
+
+    version: int
+    delegates: dict[bytes, Contact]
+    audience: Audience
+
+    def find_interested(self, attributes: EventAttributes) -> dict[bytes, Contact]:
+        return {key: self.delegates[key] for key in self.audience.find(attributes)}
+
+
+def make_duty(briefing: Recruit) -> Duty:
+    audience = Audience()
+    for delegate in briefing.delegates:
+        for predicate in delegate.predicates:
+            audience.add(delegate.member.public_key, predicate)
+    members = {delegate.member.public_key: delegate.member for delegate in briefing.delegates}
+    return Duty(briefing.version, members, audience)
+
+
 class FastDelivery:
     def __init__(self, seat: Seat, inbox: Inbox) -> None:
         self._seat = seat
@@ -52,7 +75,7 @@ class FastDelivery:
         self.groups: dict[Predicate, Group] = {}
         """Own groups."""
         self.memberships: dict[GroupName, Contact] = {}
-        self.duties: dict[GroupName, Recruit] = {}
+        self.duties: dict[GroupName, Duty] = {}
         """Groups in which this peer helps."""
         self._rounds: OrderedDict[RoundName, Round] = OrderedDict()
         self._predicates: dict[GroupName, dict[Predicate, None]] = {}
@@ -71,7 +94,7 @@ class FastDelivery:
         return len(groups)
 
     def _find_targets(self, group: Group, event: Event) -> dict[bytes, Contact]:
-        interested = {key for key, member in group.members.items() if member.wants(event.attributes)}
+        interested = group.audience.find(event.attributes)
         chosen = (group.members[key].helper or key for key in interested)
         return {key: group.members[key].contact for key in chosen}
 
@@ -219,7 +242,7 @@ class FastDelivery:
         is_willing = name in self.memberships and len(message.delegates) <= self._seat.settings.capacity
         known = self.duties.get(name)
         if is_willing and (known is None or known.version < message.version):
-            self.duties[name] = message
+            self.duties[name] = make_duty(message)
         self._seat.send(sender, Recruited(message.group, message.version, is_willing))
 
     def receive_relay(self, sender: Contact, message: Relay, now: float) -> None:
@@ -229,12 +252,7 @@ class FastDelivery:
             return
         is_delivered = self._inbox.offer(event)
         duty = self.duties.get((event.id.publisher, message.group))
-        delegates = () if message.by_helper or duty is None else duty.delegates
-        waiting = {
-            delegate.member.public_key: delegate.member
-            for delegate in delegates
-            if any(matches(predicate, event.attributes) for predicate in delegate.predicates)
-        }
+        waiting = {} if message.by_helper or duty is None else duty.find_interested(event.attributes)
         if not is_delivered and not waiting:
             self._seat.counts["redundant"] += 1
         self._begin(Round(message.group, event, waiting, publisher=sender), now)

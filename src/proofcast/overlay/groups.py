@@ -11,6 +11,7 @@ A private group is never advertised and admits only the guests that its publishe
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from proofcast.overlay.audience import Audience
 from proofcast.overlay.identity import Contact
 from proofcast.overlay.messages import Delegate, JoinGroup, Recruit
 from proofcast.overlay.seat import Seat
@@ -41,6 +42,7 @@ class Group:
     guests: frozenset[bytes] | None
     """Public keys that a private group admits; None for everybody."""
     members: dict[bytes, Member] = field(default_factory=dict)
+    audience: Audience = field(default_factory=Audience)
     version: int = 0
     """Of the recruitments sent."""
 
@@ -61,7 +63,12 @@ class Group:
             known = Member(request.member, request.region, min(request.capacity, MEMBERS_MAX))
             self.members[request.member.public_key] = known
         known.predicates[request.predicate] = None
+        self.audience.add(request.member.public_key, request.predicate)
         return True
+
+    def remove(self, public_key: bytes) -> Member | None:
+        self.audience.remove(public_key)
+        return self.members.pop(public_key, None)
 
 
 class Recruiting:
@@ -117,7 +124,7 @@ class Recruiting:
         return served
 
     def remove(self, group: Group, public_key: bytes) -> None:
-        member = group.members.pop(public_key, None)
+        member = group.remove(public_key)
         if member is None:
             return
         self.dismiss(group, member)

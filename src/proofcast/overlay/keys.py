@@ -1,8 +1,8 @@
 """Under which of its attributes' keys a subscription is kept: so that an event comes to this peer along one tree.
 
-An event visits the rendezvous of all its attributes, hence a subscription under any one of its keys gets it. A peer that
-stands in a key's tree for others gets that tree's events anyway; its own subscriptions belong there too, or it would get
-them twice. So the rules, first to last:
+An event visits the rendezvous of all its attributes, hence a subscription under any one of its keys gets it. A peer
+that stands in a key's tree for others gets that tree's events anyway; its own subscriptions belong there too, or it
+would get them twice. So the rules, first to last:
 
 - a key that an overlapping subscription is kept under is the only choice: what matches both then comes once;
 - a key whose tree this peer is part of goes before others, and among equals the nearest;

@@ -62,7 +62,18 @@ class Interest:
         texts = [format_text(predicate) for predicate in self.filters]
         backups = [backup.public_key for backup in self.backups]
         who = [self.origin.public_key, self.origin.address]
-        return cbor2.dumps(["proofcast interest", who, self.key, self.version, texts, self.wants_all, backups, list(self.rendezvous_of)])
+        return cbor2.dumps(
+            [
+                "proofcast interest",
+                who,
+                self.key,
+                self.version,
+                texts,
+                self.wants_all,
+                backups,
+                list(self.rendezvous_of),
+            ]
+        )
 
     @property
     def is_withdrawal(self) -> bool:

@@ -1,8 +1,11 @@
-// A peer written in Go: the interop partner of the tests. It listens, greets, and answers FindNode with nobody.
+// A peer written in Go: the interop partner of the tests. It listens, greets, and answers FindNode with nobody; in
+// libp2p's own Kademlia, with the protocol id of the first argument, it answers FIND_NODE and looks for the peers that
+// are named on its standard input, one a line.
 package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/ed25519"
 	"encoding/binary"
 	"fmt"
@@ -11,8 +14,11 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/libp2p/go-libp2p"
+	dht "github.com/libp2p/go-libp2p-kad-dht"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
 )
 
 const (
@@ -95,6 +101,11 @@ func main() {
 	claim := must(cbor.Marshal([]any{contactClaim, public, address}))
 	self := contact{PublicKey: public, Address: address, Signature: ed25519.Sign(private, claim)}
 	host.SetStreamHandler(protocolID, func(stream network.Stream) { serve(stream, self) })
+	kad := must(dht.New(host, dht.Mode(dht.ModeServer), dht.DisableAutoRefresh(),
+		dht.V1ProtocolOverride(protocol.ID(os.Args[1]))))
 	fmt.Println(address)
-	io.Copy(io.Discard, os.Stdin) // the test closes it to end us
+	for names := bufio.NewScanner(os.Stdin); names.Scan(); { // the test closes it to end us
+		found, err := kad.FindPeer(context.Background(), must(peer.Decode(names.Text())))
+		fmt.Println(found.Addrs, err)
+	}
 }

@@ -10,14 +10,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Protocol
 
-from proofcast.broker.io.deliveries import Deliveries
+from proofcast.broker.io.deliveries import LOOKS_PER_LEASE, Deliveries
 from proofcast.broker.io.store.subscriptions import Holding
 from proofcast.broker.subscription import Subscription, Terms, Transport
 from proofcast.errors import InvalidRequest, ProofcastError, Reason
 
 LOG = logging.getLogger(__name__)
-LOOKS_PER_LEASE = 3
-"""So that a lease survives two looks that fail."""
 
 
 class Carrier(Protocol):

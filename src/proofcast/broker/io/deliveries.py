@@ -29,6 +29,8 @@ from proofcast.feed.view import WHOLE_BLOCK, View
 
 UNWANTED_BLOCKS_MAX = 64
 """Blocks without anything wanted after which the place is written down nevertheless."""
+LOOKS_PER_LEASE = 3
+"""So that a lease survives two looks that fail."""
 NOTHING_SETTLED = -1
 PASSAGES_MAX = 64
 """Parts of the way looked through for one read: then whoever asked is answered, and may ask again."""
@@ -95,6 +97,13 @@ class Deliveries:
             if holding.name in kept and holding.name in self._progress:
                 self._progress[holding.name].held_until = held_until
         return kept
+
+    async def is_kept(self, holding: Holding) -> bool:
+        """Is it still ours, and as it was? Asks the store, and renews, once in a third of the lease."""
+        rest_s = self._get_progress(holding).held_until - time.monotonic()
+        if rest_s > self.store.lease_s * (1 - 1 / LOOKS_PER_LEASE):
+            return True
+        return (await self.renew([holding])).get(holding.name) == holding.subscription.generation
 
     def verify_held(self, holding: Holding) -> None:
         """Raise where another broker may deliver by now, because the lease could not be renewed in time."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from proofcast.broker.catalogue import Catalogue
 from proofcast.broker.entry import Entry, is_published
+from proofcast.broker.io.outlets import Outlet, Outlets
 from proofcast.broker.ring import Ring
 from proofcast.broker.selection import Selection
 from proofcast.broker.start import AtBlock, AtTime, Newest, Oldest, Start
@@ -50,6 +51,8 @@ class Batch:
     """The newest verified block at the subscriber's finality: up to it nothing is left out."""
     rewound_to: Cursor | None = None
     """Set where the cursor names a block never seen here: whatever is held above this one must be dropped."""
+    view: View | None = None
+    """Where the subscriber is, if more came to it than the entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class Hub:
         self._learnt_from: View | None = None
         """Where the feed began when names were read last."""
         self._rings: dict[Finality, Ring] = {}
+        self._outlets: dict[Finality, Outlets] = {}
         self._targets: dict[Finality, BlockId] = {}
         self._sleepers: dict[Finality, dict[Wanted, set[asyncio.Future[int | None]]]] = {
             level: defaultdict(set) for level in Finality
@@ -105,6 +109,7 @@ class Hub:
         """Bring one ring forward; says whether there is more to read than one way can hold."""
         if level not in self._rings:
             self._rings[level] = Ring(self.history.get_newest(level))
+            self._outlets[level] = Outlets(self._rings[level])
         ring = self._rings[level]
         way = self.history.find_way(ring.view, level)
         self._targets[level] = way.target
@@ -136,24 +141,34 @@ class Hub:
 
     # --- subscribers
 
-    def subscribe(self, selection: Selection, start: Start, level: Finality) -> AsyncIterator[Batch]:
-        """A heartbeat, history, then live, with heartbeats when nothing happens. Ends only when the caller does."""
+    def subscribe(
+        self, selection: Selection, start: Start, level: Finality, outlet: Outlet | None = None
+    ) -> AsyncIterator[Batch]:
+        """A heartbeat, history, then live, with heartbeats when nothing happens. Ends only when the caller does.
+
+        Where an outlet is given, what happens while the caller waits for the next batch is written to that.
+        """
         view = self.find_view(start, level, selection)
         if isinstance(start, Cursor) and not self.history.knows(view.block):
             agreed = self.history.get_known(BlockId(start.finalized_number, start.finalized_hash))
             rewound = replace(start, block_number=agreed.number, block_hash=agreed.hash, log_index=WHOLE_BLOCK)
-            return self._stream(selection, View(agreed, WHOLE_BLOCK), level, replace(rewound, is_held=True))
-        return self._stream(selection, view, level)
+            return self._stream(selection, View(agreed, WHOLE_BLOCK), level, outlet, replace(rewound, is_held=True))
+        return self._stream(selection, view, level, outlet)
 
     async def _stream(
-        self, selection: Selection, view: View, level: Finality, rewound_to: Cursor | None = None
+        self,
+        selection: Selection,
+        view: View,
+        level: Finality,
+        outlet: Outlet | None,
+        rewound_to: Cursor | None = None,
     ) -> AsyncIterator[Batch]:
         yield Batch((), self.history.get_newest(level).block, rewound_to)
         while True:
             place = self._rings[level].find_place(view) if level in self._rings else None
             if place is not None:
-                async for batch in self._read_ring(selection, level, place):
-                    view = batch.entries[-1].view if batch.entries else view
+                async for batch in self._read_ring(selection, level, place, outlet):
+                    view = batch.entries[-1].view if batch.entries else batch.view or view
                     yield batch
                 continue
             way = self.history.find_way(view, level, HISTORY_MAX)
@@ -186,7 +201,9 @@ class Hub:
         elif place == ring.end:
             await self._sleep(selection, level)
 
-    async def _read_ring(self, selection: Selection, level: Finality, place: int) -> AsyncIterator[Batch]:
+    async def _read_ring(
+        self, selection: Selection, level: Finality, place: int, outlet: Outlet | None
+    ) -> AsyncIterator[Batch]:
         """From a place in the ring on; ends when the ring has overtaken a reader that was too slow.
 
         The first heartbeat comes at once: it says that history has ended.
@@ -201,6 +218,9 @@ class Hub:
             elif not found and not is_told:
                 is_told = True
                 yield Batch((), self._targets[level])
+            elif not found and outlet:
+                place, view = await self._outlets[level].wait(selection, outlet, HEARTBEAT_S)
+                yield Batch((), self._targets[level], view=view)
             elif not found:
                 woken = await self._sleep(selection, level)
                 place = ring.end if woken is None else woken
@@ -236,6 +256,7 @@ class Hub:
         for wanted, place in places.items() if entries else ():
             for sleeper in sleepers.get(wanted, ()):
                 rouse(sleeper, place)
+        self._outlets[level].write(entries, self._select)
 
     # --- where to begin
 

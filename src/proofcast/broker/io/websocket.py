@@ -11,8 +11,7 @@ from contextlib import suppress
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from proofcast.broker.conversation import MESSAGE_BYTES_MAX, Conversation, Settle
-from proofcast.broker.io.custody import LOOKS_PER_LEASE
-from proofcast.broker.io.deliveries import Deliveries
+from proofcast.broker.io.deliveries import LOOKS_PER_LEASE, Deliveries
 from proofcast.broker.io.door import DELIVERIES, METRICS, STREAMS
 from proofcast.broker.io.hub import Batch
 from proofcast.broker.io.metrics import Metrics

@@ -2,15 +2,14 @@
 
 import click
 
+from proofcast.cli.connection import NODE_OPTIONS, SENDER_OPTIONS
 from proofcast.cli.exchange import edges, onlooker, owner, publisher
 
-COMMANDS = (
+READERS = (onlooker.list_exchanges, onlooker.show, onlooker.why)
+SENDERS = (
     owner.deploy,
     owner.create,
     owner.collect,
-    onlooker.list_exchanges,
-    onlooker.show,
-    onlooker.why,
     edges.join,
     edges.approve,
     edges.remove,
@@ -28,5 +27,9 @@ def exchange() -> None:
     """
 
 
-for command in COMMANDS:
+for command in READERS:
+    command.params.extend(NODE_OPTIONS)
+for command in SENDERS:
+    command.params.extend([*NODE_OPTIONS, *SENDER_OPTIONS])
+for command in (*READERS, *SENDERS):
     exchange.add_command(command)

@@ -2,7 +2,7 @@
 
 import click
 
-from proofcast.cli.connection import NODE_OPTIONS, SENDER_OPTIONS, Settings
+from proofcast.cli.connection import Settings
 from proofcast.cli.exchange.session import (
     ID,
     send_to_exchanges,
@@ -25,7 +25,7 @@ def change_publisher(settings: Settings, call: Call[None]) -> None:
     emit(settings.as_json, {"change": changed, **describe_receipt(receipt)}, text)
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("exchange_id", metavar="EXCHANGE", type=ID)
 @click.pass_obj
 def join(settings: Settings, exchange_id: bytes) -> None:
@@ -33,7 +33,7 @@ def join(settings: Settings, exchange_id: bytes) -> None:
     change_publisher(settings, exchanges.request_publishing(exchange_id))
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("exchange_id", metavar="EXCHANGE", type=ID)
 @click.argument("account", type=ADDRESS)
 @click.pass_obj
@@ -42,7 +42,7 @@ def approve(settings: Settings, exchange_id: bytes, account: bytes) -> None:
     change_publisher(settings, exchanges.approve_publisher(exchange_id, account))
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("exchange_id", metavar="EXCHANGE", type=ID)
 @click.argument("account", type=ADDRESS)
 @click.pass_obj
@@ -59,7 +59,7 @@ def change_binding(settings: Settings, call: Call[None]) -> None:
     emit(settings.as_json, {"change": changed, **describe_receipt(receipt)}, text)
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("exchange_id", metavar="EXCHANGE", type=ID)
 @click.argument("queue", type=ID)
 @click.argument("key")
@@ -69,7 +69,7 @@ def bind(settings: Settings, exchange_id: bytes, queue: bytes, key: str) -> None
     change_binding(settings, exchanges.request_binding(exchange_id, queue, require_text(key)))
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("exchange_id", metavar="EXCHANGE", type=ID)
 @click.argument("queue", type=ID)
 @click.argument("key")

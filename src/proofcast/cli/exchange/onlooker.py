@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import click
 
-from proofcast.cli.connection import NODE_OPTIONS, Settings
+from proofcast.cli.connection import Settings
 from proofcast.cli.exchange.session import (
     ID,
     read_exchanges,
@@ -29,7 +29,7 @@ class Row:
     state: Exchange
 
 
-@click.command("list", params=[*NODE_OPTIONS])
+@click.command("list")
 @click.pass_obj
 def list_exchanges(settings: Settings) -> None:
     """List every exchange of the contract."""
@@ -51,7 +51,7 @@ def list_exchanges(settings: Settings) -> None:
     emit(settings.as_json, rows, table if rows else "there are no exchanges yet")
 
 
-@click.command(params=[*NODE_OPTIONS])
+@click.command()
 @click.argument("exchange_id", metavar="EXCHANGE", type=ID)
 @click.pass_obj
 def show(settings: Settings, exchange_id: bytes) -> None:
@@ -74,7 +74,7 @@ def show(settings: Settings, exchange_id: bytes) -> None:
     emit(settings.as_json, record, format_record(head) + "\n\n" + table)
 
 
-@click.command(params=[*NODE_OPTIONS])
+@click.command()
 @click.argument("exchange_id", metavar="EXCHANGE", type=ID)
 @click.argument("key")
 @click.option("--regex", is_flag=True, help="KEY is a regular expression.")

@@ -2,7 +2,7 @@
 
 import click
 
-from proofcast.cli.connection import NODE_OPTIONS, SENDER_OPTIONS, Settings, open_sender
+from proofcast.cli.connection import Settings, open_sender
 from proofcast.cli.exchange.session import (
     ID,
     TO,
@@ -18,7 +18,7 @@ from proofcast.onchain.io.exchanges import deploy_exchanges, get_event
 from proofcast.onchain.request import ask
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.pass_obj
 def deploy(settings: Settings) -> None:
     """Deploy `Exchanges` beside `Topics`, at the same address on every chain; does nothing where it is there."""
@@ -27,7 +27,7 @@ def deploy(settings: Settings) -> None:
     emit(settings.as_json, {"exchanges": contract}, format_value(contract))
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("name")
 @click.option("--open", "is_open", is_flag=True, help="Anybody may publish.")
 @click.option("--lenient", is_flag=True, help="`#` stands for none or one character, not for exactly one.")
@@ -42,7 +42,7 @@ def create(settings: Settings, name: str, is_open: bool, lenient: bool, fee: int
     emit(settings.as_json, {"exchange": created.exchange, **describe_receipt(receipt)}, format_value(created.exchange))
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("exchange_id", metavar="[EXCHANGE]", type=ID, required=False)
 @TO
 @click.pass_obj

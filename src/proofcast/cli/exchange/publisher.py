@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from proofcast.cli.connection import NODE_OPTIONS, SENDER_OPTIONS, Settings
+from proofcast.cli.connection import Settings
 from proofcast.cli.exchange.session import (
     ID,
     describe_fate,
@@ -19,7 +19,7 @@ from proofcast.onchain.request import ask
 from proofcast.routing.route import encode_expression_key, encode_routing_key
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("exchange_id", metavar="EXCHANGE", type=ID)
 @click.argument("key")
 @click.argument("payload", required=False)

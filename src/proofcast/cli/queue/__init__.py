@@ -2,14 +2,14 @@
 
 import click
 
+from proofcast.cli.connection import NODE_OPTIONS, SENDER_OPTIONS
 from proofcast.cli.queue import edges, messages, onlooker, owner
 
-COMMANDS = (
+READERS = (onlooker.list_queues, onlooker.show)
+SENDERS = (
     owner.create,
     owner.fund,
     owner.collect,
-    onlooker.list_queues,
-    onlooker.show,
     edges.subscribe,
     edges.approve,
     edges.remove,
@@ -27,5 +27,9 @@ def queue() -> None:
     """
 
 
-for command in COMMANDS:
+for command in READERS:
+    command.params.extend(NODE_OPTIONS)
+for command in SENDERS:
+    command.params.extend([*NODE_OPTIONS, *SENDER_OPTIONS])
+for command in (*READERS, *SENDERS):
     queue.add_command(command)

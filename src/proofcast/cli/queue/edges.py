@@ -2,7 +2,7 @@
 
 import click
 
-from proofcast.cli.connection import NODE_OPTIONS, SENDER_OPTIONS, Settings
+from proofcast.cli.connection import Settings
 from proofcast.cli.exchange.edges import change_binding
 from proofcast.cli.exchange.session import (
     ID,
@@ -28,7 +28,7 @@ def change_subscriber(settings: Settings, call: Call[None]) -> None:
     emit(settings.as_json, {"change": changed, **describe_receipt(receipt)}, text)
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("queue_id", metavar="QUEUE", type=ID)
 @click.pass_obj
 def subscribe(settings: Settings, queue_id: bytes) -> None:
@@ -36,7 +36,7 @@ def subscribe(settings: Settings, queue_id: bytes) -> None:
     change_subscriber(settings, queues.subscribe(queue_id))
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("queue_id", metavar="QUEUE", type=ID)
 @click.argument("account", type=ADDRESS)
 @click.pass_obj
@@ -45,7 +45,7 @@ def approve(settings: Settings, queue_id: bytes, account: bytes) -> None:
     change_subscriber(settings, queues.approve_subscriber(queue_id, account))
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("queue_id", metavar="QUEUE", type=ID)
 @click.argument("account", type=ADDRESS)
 @click.pass_obj
@@ -54,7 +54,7 @@ def remove(settings: Settings, queue_id: bytes, account: bytes) -> None:
     change_subscriber(settings, queues.remove_subscriber(queue_id, account))
 
 
-@click.command("approve-binding", params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command("approve-binding")
 @click.argument("queue_id", metavar="QUEUE", type=ID)
 @click.argument("exchange_id", metavar="EXCHANGE", type=ID)
 @click.argument("key")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import click
 
 from proofcast.chain.io.rpc import RpcClient
-from proofcast.cli.connection import NODE_OPTIONS, SENDER_OPTIONS, Settings
+from proofcast.cli.connection import Settings
 from proofcast.cli.exchange.session import (
     ID,
     describe_fate,
@@ -43,7 +43,7 @@ def settle(settings: Settings, queue_id: bytes, payee: bytes | None, find: Find,
     emit(settings.as_json, describe_fate(receipt, contract), format_fate(receipt, contract))
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("queue_id", metavar="QUEUE", type=ID)
 @PAYEE
 @click.pass_obj
@@ -52,7 +52,7 @@ def release(settings: Settings, queue_id: bytes, payee: bytes | None) -> None:
     settle(settings, queue_id, payee, find_next, queues.release)
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("queue_id", metavar="QUEUE", type=ID)
 @PAYEE
 @click.pass_obj

@@ -2,7 +2,7 @@
 
 import click
 
-from proofcast.cli.connection import NODE_OPTIONS, Settings
+from proofcast.cli.connection import Settings
 from proofcast.cli.exchange.session import (
     ID,
     read_exchanges,
@@ -19,7 +19,7 @@ from proofcast.onchain.io.exchanges import (
 from proofcast.onchain.io.reading import find_creation_block, read, read_all
 
 
-@click.command("list", params=[*NODE_OPTIONS])
+@click.command("list")
 @click.pass_obj
 def list_queues(settings: Settings) -> None:
     """List every queue of the contract."""
@@ -44,7 +44,7 @@ def list_queues(settings: Settings) -> None:
     emit(settings.as_json, record, table if cells else "there are no queues yet")
 
 
-@click.command(params=[*NODE_OPTIONS])
+@click.command()
 @click.argument("queue_id", metavar="QUEUE", type=ID)
 @click.pass_obj
 def show(settings: Settings, queue_id: bytes) -> None:

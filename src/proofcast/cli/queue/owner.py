@@ -2,7 +2,7 @@
 
 import click
 
-from proofcast.cli.connection import NODE_OPTIONS, SENDER_OPTIONS, Settings
+from proofcast.cli.connection import Settings
 from proofcast.cli.exchange.session import (
     ID,
     TO,
@@ -24,7 +24,7 @@ from proofcast.onchain.request import ask
 DEFAULTS = QueueTerms()
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("name")
 @click.option("--open-binding", is_flag=True, help="Exchanges bind it without your approval.")
 @click.option("--open-subscribing", is_flag=True, help="Anybody subscribes without your approval.")
@@ -86,7 +86,7 @@ def create(
     emit(settings.as_json, {"queue": created.queue, **describe_receipt(receipt)}, format_value(created.queue))
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("queue_id", metavar="QUEUE", type=ID)
 @click.argument("amount", type=AMOUNT)
 @click.pass_obj
@@ -98,7 +98,7 @@ def fund(settings: Settings, queue_id: bytes, amount: int) -> None:
     emit(settings.as_json, {"funded": funded, **describe_receipt(receipt)}, f"added {funded.amount_wei} wei")
 
 
-@click.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
+@click.command()
 @click.argument("queue_id", metavar="QUEUE", type=ID)
 @TO
 @click.pass_obj

@@ -195,12 +195,17 @@ class Subscription:
                     self._pass(error)
 
     def _receive(self, data: bytes) -> Iterator[Event]:
-        self._rounds.succeed()
-        yield from self._reader.receive(data)
+        for event in self._reader.receive(data):
+            self._rounds.succeed()
+            yield event
+        if self._reader.is_current:
+            self._rounds.succeed()
         self._reader.verify_age(time.time(), self._age_s_max if self._reader.newest_timestamp else None)
 
     def _pass(self, error: httpx.HTTPError | Unavailable) -> None:
-        """Go on with the next broker, unless the newest block has become too old meanwhile."""
+        """Go on with the next broker, unless none can serve this, or the newest block has become too old meanwhile."""
+        if isinstance(error, Unavailable) and error.reason is Reason.NOT_YET and self._rounds.is_hopeless:
+            raise error
         try:
             self._reader.verify_age(time.time(), self._age_s_max)
         except Unavailable as stale:

@@ -17,6 +17,7 @@ from typing import Any
 import trio
 
 from proofcast.errors import InvalidRequest, ProofcastError, Reason
+from proofcast.overlay.allowance import BURST_MESSAGES, MESSAGES_PER_S
 from proofcast.overlay.identity import Contact, Ed25519Signer, verify_ed25519
 from proofcast.overlay.io.host import Host, make_peer_id, open_host
 from proofcast.overlay.io.options import PeerOptions
@@ -132,11 +133,12 @@ class Service:
             "unaccepted": len(peer.scout.publishing.outgoing),
             "counts": dict(sorted(peer.seat.counts.items())),
             "dropped": host.dropped,
+            "limit": {"messages_per_s": MESSAGES_PER_S, "burst": BURST_MESSAGES},
             "neighbours": [
                 {
                     "peer": make_peer_id(contact.public_key),
                     "address": contact.address,
-                    "messages_left": int(peer.allowance.get_left(contact.public_key)),
+                    "messages_left": int(peer.allowance.get_left(contact.public_key, time.time())),
                 }
                 for contact in host.get_neighbours()
             ],
@@ -205,10 +207,12 @@ def format_event(event: Event) -> dict[str, Any]:
 async def run_peer(options: PeerOptions) -> None:
     """Run until cancelled: bootstrap, stored peers and subscriptions first, then commands."""
     service = Service(PeerStore(options.state), Settings(region=options.region, capacity=options.capacity))
-    opened = open_host(service.store.seed, options.listen, service.make_peer, service.note, options.announce)
+    opened = open_host(
+        service.store.seed, options.listen, service.make_peer, service.note, options.announce, options.kad_protocol
+    )
     async with opened as host, trio.open_nursery() as nursery:
         service.host = host
-        await enter_network(host, service.store, options.bootstrap)
+        await enter_network(host, service.store, options)
         for predicate, since in service.store.load_subscriptions():
             host.carry_out(host.peer.subscribe(parse_predicate(predicate), time.time(), since))
         options.socket_path.unlink(missing_ok=True)
@@ -222,13 +226,13 @@ async def run_peer(options: PeerOptions) -> None:
         await trio.sleep_forever()
 
 
-async def enter_network(host: Host, store: PeerStore, bootstrap: tuple[str, ...]) -> None:
+async def enter_network(host: Host, store: PeerStore, options: PeerOptions) -> None:
     """By the peers that were named and those known from the last run; a first peer has neither."""
     contacts = store.load_contacts()
     failures: list[ProofcastError] = []
-    for address in bootstrap:
+    for address in options.bootstrap:
         try:
-            contacts.append(await host.greet(address))
+            contacts += await host.find_contacts(address, options.kad_protocol)
         except ProofcastError as error:
             failures.append(error)
     if failures and not contacts:

@@ -33,6 +33,7 @@ from proofcast.overlay.identity import (
     make_contact,
     verify_ed25519,
 )
+from proofcast.overlay.io.kad import PRIVATE_KAD, ask_find_node, make_kad_server
 from proofcast.overlay.messages import Hello, Message
 from proofcast.overlay.outputs import Output, Send
 from proofcast.overlay.peer import Peer
@@ -43,6 +44,8 @@ WAITING_MAX = 5_000
 """Messages that wait for one neighbour; more are dropped and counted, and repeated by whoever awaits an answer."""
 DIAL_S_MAX = 10.0
 """py-libp2p needs 12 ms on one machine; a silent address must not hold its messages for longer."""
+REST_S = 0.020
+"""Between two writes to a neighbour, because a write costs as much as ten messages; after a pause none waits."""
 CLOSE_S_MAX = 2.0
 """Neighbours that do not let go must not keep a host from ending."""
 LINES_MAX = 200
@@ -108,6 +111,32 @@ class Host:
             raise Unavailable(Reason.NO_ANSWER, message, hint="is it running, and is the address whole?") from None
         return self._known[public_key]
 
+    async def find_contacts(self, address: str, kad_protocol: str) -> list[Contact]:
+        """The contact at an address or, where a host of another kind lives there, those that it knows by Kademlia."""
+        try:
+            return [await self.greet(address)]
+        except Unavailable as refusal:
+            named = await self._ask_for_peers(parse_address(address), kad_protocol)
+            contacts = [contact for one in named if (contact := await self._find_contact(one)) is not None]
+            if not contacts:
+                raise refusal from None
+            return contacts
+
+    async def _ask_for_peers(self, partner: PeerInfo, kad_protocol: str) -> list[str]:
+        try:
+            with trio.fail_after(DIAL_S_MAX):
+                await self.libp2p.connect(partner)
+            own = self.libp2p.get_id().to_bytes()
+            return await ask_find_node(self.libp2p, partner.peer_id, own, kad_protocol)
+        except (*FAILURES, Unavailable):
+            return []
+
+    async def _find_contact(self, address: str) -> Contact | None:
+        try:
+            return await self.greet(address)
+        except (Unavailable, InvalidRequest, InvalidInput):
+            return None
+
     def get_neighbours(self) -> list[Contact]:
         """Peers with an open stream."""
         return [line.contact for line in self._lines.values() if line.stream is not None]
@@ -150,16 +179,18 @@ class Host:
             self._nursery.start_soon(self._write, line, stream)
 
     async def _write(self, line: Line, stream: INetStream) -> None:
-        """Everything that waits in one write, then wait for more."""
+        """Everything that waits in one write, then rest: what comes meanwhile shares the next write."""
         pending: list[Message] = []
+        rested = trio.current_time()
         try:
             await stream.write(encode_frame(Hello(self.peer.seat.contact)))
             while self._lines.get(line.contact.public_key) is line:
+                await trio.sleep_until(rested)
                 pending, line.waiting = line.waiting, []
                 if pending:
-                    line.used = time.time()
                     await stream.write(b"".join(map(encode_frame, pending)))
-                    pending = []
+                    line.used, pending = time.time(), []
+                    rested = trio.current_time() + REST_S
                 else:
                     line.wake = trio.Event()
                     await line.wake.wait()
@@ -263,6 +294,7 @@ async def open_host(
     make_peer: Callable[[Contact, Ed25519Signer], Peer],
     on_output: Callable[[Output], None],
     announce: str | None = None,
+    kad_protocol: str = PRIVATE_KAD,
 ) -> AsyncIterator[Host]:
     """Listen, make the peer that others will reach at this address, and run it until the block ends."""
     libp2p = new_host(
@@ -275,6 +307,7 @@ async def open_host(
         address = announce or str(libp2p.get_addrs()[0])
         host = Host(make_peer(make_contact(signer, address), signer), libp2p, nursery, on_output)
         libp2p.set_stream_handler(TProtocol(PROTOCOL), host.serve)
+        libp2p.set_stream_handler(TProtocol(kad_protocol), make_kad_server(host.peer.seat.table))
         nursery.start_soon(host.keep_time)
         try:
             yield host

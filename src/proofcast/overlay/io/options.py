@@ -16,6 +16,8 @@ class PeerOptions:
     """The address others should dial, where it is not the one listened on."""
     region: str
     capacity: int
+    kad_protocol: str
+    """Of libp2p's own Kademlia: which network's tables this peer enters."""
 
     @property
     def socket_path(self) -> Path:

@@ -75,6 +75,7 @@ class Network:
         self.hops: dict[tuple[EventId, int], int] = {}
         """Hops of an event to a peer, on the way by which it came first."""
         self.messages = 0
+        self.event_arrivals = 0
         self.trace = sha256()
         self.on_message: Callable[[int, int, Message], Message | None] = lambda source, target, message: message
         """May change or swallow a message on its way: how a test makes a liar."""
@@ -172,6 +173,7 @@ class Network:
 
     def crash(self, index: int) -> None:
         self.nodes[index].is_up = False
+        self.oracle.unaccepted.update(self.nodes[index].peer.scout.publishing.outgoing)
 
     def restart(self, index: int) -> None:
         """The same identity with what it had stored; its user subscribes again."""
@@ -230,6 +232,7 @@ class Network:
             self._push(self.now + self.wires.link.delay_s, source, -1 - node.index, message)
         else:
             self.messages += 1
+            self.event_arrivals += isinstance(message, Publish | Notify | Relay)
             node.received += 1
             self.carry_out(node, node.peer.receive(sender.contact, message, self.now))
 

@@ -55,6 +55,8 @@ class Oracle:
     subscriptions: list[Subscription] = field(default_factory=list)
     publications: dict[EventId, Publication] = field(default_factory=dict)
     deliveries: list[Delivery] = field(default_factory=list)
+    unaccepted: set[EventId] = field(default_factory=set)
+    """Events whose publisher vanished before their rendezvous had accepted them: they may be delivered or not."""
     _of_peer: dict[int, list[Subscription]] = field(default_factory=dict)
 
     def add(self, subscription: Subscription) -> None:
@@ -80,6 +82,7 @@ class Oracle:
         return {
             (subscription.peer, publication.event_id)
             for publication in self.publications.values()
+            if publication.event_id not in self.unaccepted
             for predicate, subscriptions in wanted.items()
             if matches(predicate, publication.attributes)
             for subscription in subscriptions

@@ -5,7 +5,8 @@
 - newcomers enter close to everything, take over rendezvous while events arrive, and subscribe themselves;
 - all of it one after the other; every second time over links that lose messages.
 
-What is promised is what the log can repair: a peer must be back within `log_s`, and two refreshes must pass.
+What is promised is what the log can repair: a peer must be back within `log_s`, and two refreshes must pass. An event
+whose publisher vanishes before `Settle` is not promised to anybody.
 """
 
 import random

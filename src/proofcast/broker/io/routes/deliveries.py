@@ -8,8 +8,7 @@ import orjson
 from aiohttp import web
 
 from proofcast.broker import measures
-from proofcast.broker.io.custody import LOOKS_PER_LEASE
-from proofcast.broker.io.deliveries import Deliveries
+from proofcast.broker.io.deliveries import LOOKS_PER_LEASE, Deliveries
 from proofcast.broker.io.door import CUSTODY, DELIVERIES, HUB, METRICS, STORE, STREAMS, answer, describe, read_limit
 from proofcast.broker.io.evidence import EvidenceStream
 from proofcast.broker.io.routes.stream import STREAM_HEADERS, encode_notice, read_evidence
@@ -105,26 +104,26 @@ async def acknowledge_last(store: Store, name: str, cursor: str) -> None:
 
 async def write_stream(request: web.Request, response: web.StreamResponse, holding: Holding) -> None:
     deliveries, level = request.app[DELIVERIES], holding.subscription.terms.finality
-    last, sent, evidence = -1, 0, read_evidence(request)
-    while sent < UNACKNOWLEDGED_MAX:
+    last, unacknowledged, evidence = -1, 0, read_evidence(request)
+    while unacknowledged < UNACKNOWLEDGED_MAX and await deliveries.is_kept(holding):
         pending = await deliveries.read(holding, holding.subscription.terms.batch_size, after=last)
-        if pending:
-            last, sent = pending[-1].ordinal, sent + len(pending)
-            await response.write(await asyncio.to_thread(encode_frames, pending, evidence))
-            request.app[METRICS].count(measures.Transport.SSE, Outcome.SENT, len(pending))
+        if not pending:
+            newest = request.app[HUB].history.get_newest(level).block
+            await response.write(encode_notice("heartbeat", describe(newest)))
+            await wait_a_while(deliveries, holding)
             continue
-        await response.write(encode_notice("heartbeat", describe(request.app[HUB].history.get_newest(level).block)))
-        await wait_renewing(request, holding)
+        last, unacknowledged = pending[-1].ordinal, unacknowledged + len(pending)
+        await response.write(await asyncio.to_thread(encode_frames, pending, evidence))
+        request.app[METRICS].count(measures.Transport.SSE, Outcome.SENT, len(pending))
+        if unacknowledged >= UNACKNOWLEDGED_MAX:
+            unacknowledged = (await request.app[STORE].get(holding.name)).pending
 
 
-async def wait_renewing(request: web.Request, holding: Holding) -> None:
-    """Wait for more, and end when the subscription changed or somebody else holds it."""
+async def wait_a_while(deliveries: Deliveries, holding: Holding) -> None:
+    """For more to deliver, but not longer than the lease can wait."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(request.app[STORE].lease_s / LOOKS_PER_LEASE):
-            await request.app[DELIVERIES].wait(holding)
-    kept = await request.app[DELIVERIES].renew([holding])
-    if kept.get(holding.name) != holding.subscription.generation:
-        raise asyncio.CancelledError
+        async with asyncio.timeout(deliveries.store.lease_s / LOOKS_PER_LEASE):
+            await deliveries.wait(holding)
 
 
 def encode_frames(pending: Sequence[Pending], evidence: EvidenceStream | None) -> bytes:

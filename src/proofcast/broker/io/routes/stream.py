@@ -44,9 +44,10 @@ def add_routes(application: web.Application) -> None:
 async def stream_events(request: web.Request) -> web.StreamResponse:
     hub, level = request.app[HUB], read_finality(request.query)
     selection, start = read_selection(request.query), read_start(request, starts.DEFAULT)
-    batches = hub.subscribe(selection, start, level)  # an impossible start is refused here, before the stream begins
-    frames = encode_batches(batches, request.app[EVIDENCE], read_evidence(request))
-    response = web.StreamResponse(headers=STREAM_HEADERS)
+    evidence, response = read_evidence(request), web.StreamResponse(headers=STREAM_HEADERS)
+    outlet = None if evidence else Connection(request, response)
+    batches = hub.subscribe(selection, start, level, outlet)  # an impossible start is refused before the stream begins
+    frames = encode_batches(batches, request.app[EVIDENCE], evidence)
     await response.prepare(request)
     stream = asyncio.create_task(write_frames(response, frames, request.app[METRICS]))
     request.app[STREAMS].add(stream)
@@ -57,6 +58,23 @@ async def stream_events(request: web.Request) -> web.StreamResponse:
     finally:
         request.app[STREAMS].discard(stream)
     return response
+
+
+class Connection:
+    """A stream that is up to date, written to without waking anybody; see `broker/io/outlets.py`."""
+
+    def __init__(self, request: web.Request, response: web.StreamResponse) -> None:
+        self._request, self._response = request, response
+
+    def write(self, frames: bytes, count: int) -> bool:
+        """As one chunk of HTTP/1.1, which is how aiohttp sends a body of unknown length."""
+        transport = self._request.transport
+        if transport is None or transport.is_closing():
+            return False
+        is_chunked = self._response.headers.get("Transfer-Encoding") == "chunked"
+        transport.write(b"%x\r\n%b\r\n" % (len(frames), frames) if is_chunked else frames)
+        self._request.app[METRICS].count(Transport.SSE, Outcome.SENT, count)
+        return transport.get_write_buffer_size() < WRITE_BYTES
 
 
 def read_evidence(request: web.Request) -> EvidenceStream | None:
