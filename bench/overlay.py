@@ -10,7 +10,7 @@ from itertools import pairwise, product
 from matplotlib.figure import Figure
 
 from bench.overlay_hosts import measure_hosts
-from bench.overlay_large import DELIVERIES, ROUTE_SIZES, measure_routes, run_large
+from bench.overlay_large import DELIVERIES, PEERS, ROUTE_SIZES, measure_routes, run_large
 from bench.overlay_scenarios import (
     PLAYS,
     Measured,
@@ -90,17 +90,17 @@ def judge_regions() -> list[Row]:
 
 
 def judge_scale() -> tuple[list[Row], dict[int, float]]:
-    print("10,000 peers, twice", file=sys.stderr)
+    print(f"{PEERS:,} peers, twice", file=sys.stderr)
     with_redirect, without = run_large(redirect=True), run_large(redirect=False)
     routes = {size: measure_routes(size) for size in ROUTE_SIZES}
     growth = [routes[larger] - routes[smaller] for smaller, larger in pairwise(ROUTE_SIZES)]
     rows = [
-        Row("10,000 peers: deliveries", with_redirect.deliveries, "", DELIVERIES, "higher", "reference 135 peers"),
-        lower("10,000 peers: missing", with_redirect.missing, "events", 0, "no reference"),
-        lower("10,000 peers: delivered twice", with_redirect.twice, "events", 0, "no reference"),
-        lower("10,000 peers: CPU", with_redirect.cpu_s, "s", 60, "no reference"),
-        lower("10,000 peers: hops with redirect", with_redirect.hops, "hops", without.hops, "without redirect"),
-        lower("10,000 peers: hops without redirect", without.hops, "hops", None, "no reference"),
+        Row(f"{PEERS:,} peers: deliveries", with_redirect.deliveries, "", DELIVERIES, "higher", "reference 135 peers"),
+        lower(f"{PEERS:,} peers: missing", with_redirect.missing, "events", 0, "no reference"),
+        lower(f"{PEERS:,} peers: delivered twice", with_redirect.twice, "events", 0, "no reference"),
+        lower(f"{PEERS:,} peers: CPU", with_redirect.cpu_s, "s", 60, "no reference"),
+        lower(f"{PEERS:,} peers: hops with redirect", with_redirect.hops, "hops", without.hops, "without redirect"),
+        lower(f"{PEERS:,} peers: hops without redirect", without.hops, "hops", None, "no reference"),
         *(lower(f"route to a key, {size:,} peers", hops, "hops", None, "O(log n)") for size, hops in routes.items()),
         lower("hops for ten times the peers, at most", max(growth), "hops", 3.33, "log2 of 10: O(log n)"),
     ]

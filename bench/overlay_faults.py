@@ -1,5 +1,6 @@
 """A thousand seeds of crashes, partitions and take-overs; after healing nobody may miss anything."""
 
+import os
 import sys
 import time
 
@@ -8,7 +9,7 @@ from matplotlib.figure import Figure
 from bench.report import RESULTS, Row, write_report
 from proofcast.testing.overlay.ordeal import undergo
 
-SEEDS = 1_000
+SEEDS = int(1_000 * float(os.environ.get("PROOFCAST_BENCH_SCALE", "1")))
 SHOWN_EVERY = 100
 
 

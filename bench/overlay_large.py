@@ -1,6 +1,7 @@
 """Ten thousand simulated peers under churn with acknowledgements, and how routes grow to a hundred thousand."""
 
 import gc
+import os
 import random
 import time
 from bisect import bisect_left
@@ -11,13 +12,14 @@ from proofcast.overlay.settings import Settings
 from proofcast.testing.overlay.links import Link
 from proofcast.testing.overlay.network import Network, make_network
 
-PEERS = 10_000
+SCALE = float(os.environ.get("PROOFCAST_BENCH_SCALE", "1"))
+PEERS = int(10_000 * SCALE)
 TOPICS = 1_000
 SUBSCRIPTIONS = 2
-EVENTS = 500
+EVENTS = int(500 * SCALE)
 EVENTS_PER_S = 5
 CHURN_PER_H = 0.10
-DELIVERIES = 100_000
+DELIVERIES = int(100_000 * SCALE**2)
 ROUTE_SIZES = (100, 1_000, 10_000, 100_000)
 ROUTES = 300
 

@@ -146,6 +146,29 @@ def test_event_passes_through_foreign_rendezvous(seed: int) -> None:
     assert_perfect(network, 36)
 
 
+def test_rendezvous_of_another_attribute_gets_the_event_once() -> None:
+    """It has the event as the rendezvous of `trip`; nobody sends it again under the key of its own subscription."""
+    network = make_network(20, 1, settings=Settings(redirect=False))
+    root = find_root(network, "trip")
+    assert root not in (find_root(network, "surf"), find_root(network, "bali"))
+    network.subscribe(root.index, "surf T/bali T")
+    network.run(1)
+    network.subscribe(next(index for index in range(20) if index != root.index), "trip T")
+    network.run(1)
+    sent = record_messages(network)
+    network.publish(root.index - 1, "surf T/bali T/trip T")
+    network.publish(root.index - 1, "surf T/bali T")
+    network.run(1)
+    assert_perfect(network, 3)
+    told = [message for _, target, message in sent if target == root.index and isinstance(message, Notify)]
+    assert [str(message.event.attributes) for message in told] == ["bali T/surf T"]
+    network.unsubscribe(next(index for index in range(20) if index != root.index), "trip T")
+    network.run(1)
+    network.publish(root.index - 1, "surf T/bali T/trip T")
+    network.run(1)
+    assert network.oracle.deliveries[-1].peer == root.index
+
+
 def test_publisher_that_is_the_rendezvous_reaches_everybody() -> None:
     """P6, its second half: the rendezvous of both attributes publishes."""
     network = make_network(3, 3)

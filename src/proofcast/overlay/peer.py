@@ -258,9 +258,9 @@ class Peer:
     def _receive_subscription(self, sender: Contact, message: Subscribe | Subscribed | Replicate, now: float) -> None:
         match message:
             case Subscribe():
-                self.scout.receive_statement(sender, message, now)
+                self.scout.subscribing.receive_statement(sender, message, now)
             case Subscribed():
-                self.scout.trunks.acknowledge(sender, message, now)
+                self.scout.trunks.acknowledge(sender, message)
             case Replicate():
                 self.scout.subscribing.receive_copies(sender, message)
 

@@ -5,7 +5,6 @@ This module joins the parts and deals with what concerns several of them:
 | part | job |
 |---|---|
 | `trunks`, `subscribing`, `statements` | subscriptions up, filter tables, copies |
-| `keys` | under which of its keys a subscription is kept |
 | `publishing` | own events to their rendezvous |
 | `rendezvous` | taking events in, trackers, repetition |
 | `passages` | events down, acknowledgements up |
@@ -17,11 +16,10 @@ subscriber along one tree although it visits the rendezvous of all its attribute
 
 from proofcast.errors import InvalidRequest, Reason
 from proofcast.overlay.finding import Finding
-from proofcast.overlay.identity import Contact
+from proofcast.overlay.identity import Contact, compute_key
 from proofcast.overlay.inbox import Inbox
-from proofcast.overlay.keys import Keys
 from proofcast.overlay.logs import Logs
-from proofcast.overlay.messages import Handover, Notify, Publish, Subscribe, Track, Tracked, Unable
+from proofcast.overlay.messages import Handover, Notify, Publish, Track, Tracked, Unable
 from proofcast.overlay.passages import Passages
 from proofcast.overlay.publishing import Publishing
 from proofcast.overlay.recalls import Recalls, cut_pages
@@ -32,7 +30,8 @@ from proofcast.overlay.settings import LOG_EVENTS_MAX, SUBSCRIPTIONS_MAX
 from proofcast.overlay.statements import Statements
 from proofcast.overlay.subscribing import Subscribing
 from proofcast.overlay.trunks import Trunks
-from proofcast.routing.predicate import Predicate
+from proofcast.routing.constraint import Not
+from proofcast.routing.predicate import Predicate, overlaps
 
 
 class ScoutSubs:
@@ -43,7 +42,6 @@ class ScoutSubs:
         self.logs = Logs(seat.settings.log_s)
         self.trunks = Trunks(seat, self.statements)
         self.subscribing = Subscribing(seat, self.statements, self.trunks)
-        self.keys = Keys(seat, self.statements, self.trunks)
         self.passages = Passages(seat, self._end)
         self.rendezvous = Rendezvous(seat, inbox, self.statements, self.passages, self.logs)
         self.publishing = Publishing(seat, self.rendezvous, session)
@@ -55,12 +53,18 @@ class ScoutSubs:
         if len(self.trunks.own) >= SUBSCRIPTIONS_MAX:
             message = f"this peer has `{SUBSCRIPTIONS_MAX}` subscriptions already"
             raise InvalidRequest(Reason.NOT_ALLOWED, message, hint="unsubscribe from some, or start another peer")
-        key = self.keys.choose(predicate)
+        key = self._choose_key(predicate)
         self._inbox.wanted[predicate] = get_ms(since)
         self.trunks.subscribe(predicate, key, now)
         self.recalls.forget_progress(key)
         if since < now:
             self.recalls.start(key, now)
+
+    def _choose_key(self, predicate: Predicate) -> int:
+        """Of the possible keys the nearest; before it one whose tree this peer is part of anyway."""
+        keys = find_keys(predicate, self.trunks.own)
+        joined = [key for key in keys if key in self.trunks.trunks or self._seat.is_rendezvous(key)]
+        return min(joined or keys, key=lambda key: key ^ self._seat.position)
 
     def unsubscribe(self, predicate: Predicate, now: float) -> None:
         if predicate not in self.trunks.own:
@@ -68,11 +72,6 @@ class ScoutSubs:
             raise InvalidRequest(Reason.BAD_ARGUMENT, f"there is no subscription `{predicate}`", hint=hint)
         del self._inbox.wanted[predicate]
         self.trunks.unsubscribe(predicate, now)
-
-    def receive_statement(self, sender: Contact, statement: Subscribe, now: float) -> None:
-        self.subscribing.receive_statement(sender, statement, now)
-        for key in self.keys.gather(statement.interest.key, now):
-            self.recalls.forget_progress(key)
 
     # --- events
 
@@ -147,7 +146,6 @@ class ScoutSubs:
 
     def refresh(self, now: float) -> None:
         self.trunks.refresh(now)
-        self.keys.refresh()
         if self._seat.settings.reliable:
             self.recalls.refresh(now)
         self.logs.expire(get_ms(now))
@@ -157,3 +155,15 @@ class ScoutSubs:
     def swap(self, now: float) -> None:
         for key in sorted(self.statements.swap()):
             self.trunks.update(key, now)
+
+
+def find_keys(predicate: Predicate, own: dict[Predicate, int]) -> list[int]:
+    """The keys under which a subscription may be kept: those of the attributes that every matching event carries.
+
+    Keys already used by an overlapping subscription are the only choice: an event that matches both then arrives once.
+    """
+    keys = [compute_key(name) for name, demand in predicate.constraints if not isinstance(demand, Not)]
+    if not keys:
+        message = f"`{predicate}` demands no attribute, only the absence of some"
+        raise InvalidRequest(Reason.BAD_ARGUMENT, message, hint="add an attribute that the events carry")
+    return [key for other, key in own.items() if key in keys and overlaps(predicate, other)] or keys

@@ -11,8 +11,7 @@ into one statement to the parent, the next hop towards the key. The rules:
 - a new parent gets the statement, the old one a withdrawal; the rendezvous has no parent;
 - every change of the table goes to `f` backups: the peers nearest to this one, or for a rendezvous nearest to the key;
 - a subscriber adds which keys it is the rendezvous of, whose events reach it anyway; a peer between passes on what is
-  true of all below it;
-- a subscription moves to another key under both: it leaves the old one when its path under the new one is whole.
+  true of all below it.
 
 A parent is always closer to the key than its child: no statement makes a loop, and one from a closer peer is refused.
 """
@@ -40,15 +39,7 @@ class Child:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """Own subscriptions on their way from one key to another."""
-
-    predicates: tuple[Predicate, ...]
-    origin: int
-
-
-Asker = Child | Predicate | Move
+Asker = Child | Predicate
 """Who wants to hear that the path is whole; a predicate is this peer's own subscription."""
 
 
@@ -82,8 +73,6 @@ class Trunks:
         self.trunks: dict[int, Trunk] = {}
         self.own: dict[Predicate, int] = {}
         """Own subscriptions and the key each is kept under."""
-        self.moving: dict[Predicate, int] = {}
-        """Those that are being moved, and where to."""
         self._roots: set[int] = set()
         """Keys this peer is the rendezvous of, as far as anybody subscribes under them."""
 
@@ -94,26 +83,10 @@ class Trunks:
         self.update(key, now, added=(predicate,), asker=predicate)
 
     def unsubscribe(self, predicate: Predicate, now: float) -> None:
-        keys = [self.own.pop(predicate), self.moving.pop(predicate, None)]
-        for key in keys:
-            if key is not None:
-                self.update(key, now)
+        self.update(self.own.pop(predicate), now)
 
     def get_own(self, key: int) -> list[Predicate]:
-        """What is kept under the key or about to be."""
-        kept = [predicate for predicate, kept_under in self.own.items() if kept_under == key]
-        return [*kept, *(predicate for predicate, target in self.moving.items() if target == key)]
-
-    def move(self, predicates: tuple[Predicate, ...], origin: int, target: int, now: float) -> None:
-        self.moving |= dict.fromkeys(predicates, target)
-        self.update(target, now, added=predicates, asker=Move(predicates, origin))
-
-    def _end_move(self, move: Move, target: int, now: float) -> None:
-        for predicate in move.predicates:
-            if self.moving.get(predicate) == target:
-                del self.moving[predicate]
-                self.own[predicate] = target
-        self.update(move.origin, now)
+        return [predicate for predicate, kept_under in self.own.items() if kept_under == key]
 
     # --- the trunk of a key
 
@@ -137,7 +110,7 @@ class Trunks:
         if asker is not None:
             trunk.waiting.append((trunk.version, asker))
         self._note_root(trunk, now)
-        self._close(trunk, now)
+        self._close(trunk)
 
     def _summarise(self, trunk: Trunk, children: list[Subscribe], added: Iterable[Predicate] | None) -> Summary:
         if added is not None and trunk.summary.covers(added):
@@ -205,35 +178,29 @@ class Trunks:
             self._seat.send(trunk.parent, trunk.statement)
             self._seat.timers.set(now + self._seat.settings.resend_s, partial(self._repeat, trunk, version))
 
-    def acknowledge(self, sender: Contact, message: Subscribed, now: float) -> None:
+    def acknowledge(self, sender: Contact, message: Subscribed) -> None:
         trunk = self.trunks.get(message.key)
         if trunk is None or trunk.parent is None or trunk.parent.public_key != sender.public_key:
             self._seat.counts["forged"] += 1
             return
         trunk.acknowledged = max(trunk.acknowledged, message.version)
-        self._close(trunk, now)
+        self._close(trunk)
 
-    def _close(self, trunk: Trunk, now: float) -> None:
+    def _close(self, trunk: Trunk) -> None:
         """Tell those who waited for what is now whole, and forget a trunk that nobody needs any more."""
         is_root = trunk.parent is None and not self._seat.is_joining
         answered = trunk.acknowledged if trunk.parent is not None else -1
         ready = [asker for version, asker in trunk.waiting if is_root or version <= answered]
         trunk.waiting = [entry for entry in trunk.waiting if not is_root and entry[0] > answered]
         for asker in ready:
-            self._tell(asker, trunk.key, now)
+            if isinstance(asker, Child):
+                self._seat.send(asker.contact, Subscribed(trunk.key, asker.version))
+            else:
+                self._seat.outbox.append(Active(asker))
         is_whole = is_root or answered >= trunk.version
         if is_whole and not self._statements.get_children(trunk.key) and not self.get_own(trunk.key):
             self.trunks.pop(trunk.key, None)
             self._roots.discard(trunk.key)
-
-    def _tell(self, asker: Asker, key: int, now: float) -> None:
-        match asker:
-            case Child(contact, version):
-                self._seat.send(contact, Subscribed(key, version))
-            case Move():
-                self._end_move(asker, key, now)
-            case _:
-                self._seat.outbox.append(Active(asker))
 
     # --- copies
 

@@ -30,7 +30,7 @@ from proofcast.routing.attributes import parse_attributes
 from proofcast.routing.predicate import parse_predicate
 
 LINE_BYTES_MAX = 1 << 20
-SAVE_CONTACTS_S = 60.0
+SAVE_CONTACTS_S = 10.0
 RECENT_MAX = 1_000
 """Events kept for a watcher that comes after them."""
 WAIT_S_MAX = 30.0
@@ -241,9 +241,16 @@ async def enter_network(host: Host, store: PeerStore, options: PeerOptions) -> N
 
 
 async def keep_contacts(host: Host, store: PeerStore) -> None:
-    while True:
-        store.save_contacts(host.peer.seat.table.contacts.values())
-        await trio.sleep(SAVE_CONTACTS_S)
+    """Now and then, and at the end; a peer that found nobody keeps whom it knew before."""
+    table = host.peer.seat.table
+    try:
+        while True:
+            await trio.sleep(SAVE_CONTACTS_S)
+            if table.contacts:
+                store.save_contacts(table.contacts.values())
+    finally:
+        if table.contacts:
+            store.save_contacts(table.contacts.values())
 
 
 def main() -> int:
