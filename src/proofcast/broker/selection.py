@@ -5,14 +5,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from proofcast.broker.catalogue import Catalogue
 from proofcast.errors import InvalidRequest, Reason
 from proofcast.event import Event
+from proofcast.routing.predicate import Predicate, format_predicate, matches, parse_predicate
 
 ADDRESS_LENGTH, TOPIC_LENGTH = 20, 32
 NAME_LENGTH_MAX = 256
 """Characters of a topic's name or a pattern."""
 HEX = re.compile(r"0x([0-9a-fA-F]*)")
-FIELDS = ("topic", "publisher", "contract")
+WHERE_LENGTH_MAX = 2_048
+"""Characters of a predicate."""
+FIELDS = ("topic", "publisher", "contract", "where")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +31,23 @@ class Selection:
     contract: bytes = b""
     """Raw logs of this contract instead of publications. Nobody counts those, so a gap in them cannot be seen."""
 
-    def matches(self, event: Event, names: Mapping[bytes, str]) -> bool:
-        """`names` are those of the topics known so far."""
+    where: Predicate | None = None
+    """What the fields of the payload must be, by the type that the topic's owner declared."""
+
+    @property
+    def is_by_topic(self) -> bool:
+        """Does the topic's id alone decide?"""
+        return not (self.name or self.publisher or self.contract or self.where)
+
+    def matches(self, event: Event, catalogue: Catalogue) -> bool:
         if self.contract:
             return event.sequence == 0 and event.source.endswith(self.contract.hex())
         return (
             event.sequence > 0
             and (not self.topic or event.topic == self.topic)
             and (not self.publisher or event.publisher == self.publisher)
-            and (not self.name or fnmatchcase(names.get(event.topic, ""), self.name))
+            and (not self.name or fnmatchcase(catalogue.names.get(event.topic, ""), self.name))
+            and (self.where is None or matches(self.where, catalogue.get_attributes(event)))
         )
 
 
@@ -53,10 +65,12 @@ def parse_selection(fields: Mapping[str, str]) -> Selection:
         name="" if is_id else topic,
         publisher=parse_bytes("publisher", fields.get("publisher", ""), ADDRESS_LENGTH),
         contract=parse_bytes("contract", fields.get("contract", ""), ADDRESS_LENGTH),
+        where=parse_where(fields.get("where", "")),
     )
-    if selection.contract and (topic or selection.publisher):
+    if selection.contract and (topic or selection.publisher or selection.where):
         raise refuse(
-            "`contract` goes with no `topic` or `publisher`", "raw logs have neither; ask for one or the other"
+            "`contract` goes with no `topic`, `publisher` or `where`",
+            "raw logs have none of them; ask for one or the other",
         )
     return selection
 
@@ -67,8 +81,15 @@ def format_selection(selection: Selection) -> dict[str, str]:
         "topic": selection.name or encode_hex(selection.topic),
         "publisher": encode_hex(selection.publisher),
         "contract": encode_hex(selection.contract),
+        "where": format_predicate(selection.where) if selection.where else "",
     }
     return {name: value for name, value in found.items() if value}
+
+
+def parse_where(text: str) -> Predicate | None:
+    if len(text) > WHERE_LENGTH_MAX:
+        raise refuse(f"the predicate has `{len(text)}` characters", f"write at most {WHERE_LENGTH_MAX}")
+    return parse_predicate(text) if text else None
 
 
 def encode_hex(data: bytes) -> str:

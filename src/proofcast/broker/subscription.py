@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from proofcast.broker.catalogue import Catalogue
 from proofcast.broker.entry import Entry
 from proofcast.broker.selection import Selection
 from proofcast.event import Event, Finality, Step
@@ -123,7 +124,7 @@ def mark_repeated(body: bytes) -> bytes:
 
 
 def select_entries(
-    entries: Iterable[Entry], selection: Selection, names: Mapping[bytes, str], given: Set[LogName]
+    entries: Iterable[Entry], selection: Selection, catalogue: Catalogue, given: Set[LogName]
 ) -> list[Entry]:
     """Which of the entries on somebody's way it is offered; `given` is what it was offered before and may be undone."""
     held, chosen = set(given), []
@@ -132,15 +133,15 @@ def select_entries(
         if entry.move.step is Step.UNDO and log in held:
             held.discard(log)
             chosen.append(entry)
-        elif entry.move.step is Step.APPLY and is_wanted(entry, selection, names):
+        elif entry.move.step is Step.APPLY and is_wanted(entry, selection, catalogue):
             held.add(log)
             chosen.append(entry)
     return chosen
 
 
-def is_wanted(entry: Entry, selection: Selection, names: Mapping[bytes, str]) -> bool:
-    if selection.name or selection.publisher or selection.contract:
-        return selection.matches(entry.delivery.event, names)
+def is_wanted(entry: Entry, selection: Selection, catalogue: Catalogue) -> bool:
+    if not selection.is_by_topic:
+        return selection.matches(entry.delivery.event, catalogue)
     return entry.topic != b"" and selection.topic in (b"", entry.topic)
 
 

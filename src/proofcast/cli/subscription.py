@@ -32,6 +32,7 @@ def subscription() -> None:
 @click.option("--topic", default="", help="Id or name of a topic; `*` and `?` stand for any characters and any one.")
 @click.option("--publisher", default="", help="Account or contract that publishes.")
 @click.option("--contract", default="", help="Raw logs of this contract instead of a topic's events.")
+@click.option("--where", default="", help="Predicate over the payload's fields, e.g. `delay R 30 *`.")
 @click.option("--start", default="newest", show_default=True, help="`oldest`, `block:N`, `time:...` or a cursor.")
 @click.option("--finality", type=click.Choice([one.value for one in Finality]), default="latest", show_default=True)
 @click.option("--transport", type=click.Choice([one.value for one in Transport]), default="pull", show_default=True)
@@ -51,6 +52,7 @@ def create(
     topic: str,
     publisher: str,
     contract: str,
+    where: str,
     start: str,
     finality: str,
     transport: str,
@@ -63,7 +65,7 @@ def create(
     as_json: bool,
 ) -> None:
     """Make the subscription NAME. It begins with what comes from now on, unless --start says otherwise."""
-    selection = {"topic": topic, "publisher": publisher, "contract": contract}
+    selection = {"topic": topic, "publisher": publisher, "contract": contract, "where": where}
     chosen = dict(parse_option(one) for one in options) | ({"url": url} if url else {})
     body: dict[str, object] = {
         "name": name,

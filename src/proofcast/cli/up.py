@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import click
@@ -104,7 +104,8 @@ def run(wishes: Wishes, folder: Path) -> None:
 
 
 def say(name: str, text: str) -> None:
-    note(f"{name.ljust(NAME_WIDTH)}{text}")
+    with suppress(BrokenPipeError):  # whoever read our log has gone: that is no reason to leave processes behind
+        note(f"{name.ljust(NAME_WIDTH)}{text}")
 
 
 def find_first(node: str, topics: bytes) -> int:

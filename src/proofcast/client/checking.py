@@ -37,6 +37,8 @@ class Wanted:
     topic: bytes = b""
     publisher: bytes = b""
     is_raw: bool = False
+    has_gaps: bool = False
+    """Are events of a topic left out because of what is in them? Then nobody can tell whether more are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,8 @@ class Checker:
         return replace(event, trust=trust)
 
     def follow_sequence(self, event: Event) -> None:
-        """Notice what was left out between two events of a topic; those of one publisher alone have gaps."""
-        if self.wanted.publisher or self.wanted.is_raw:
+        """Notice what was left out between two events of a topic; where a publisher or a condition is, there are gaps."""
+        if self.wanted.publisher or self.wanted.is_raw or self.wanted.has_gaps:
             return
         before = self._sequences.get(event.topic)
         expected = event.sequence if before is None else before + 1

@@ -5,6 +5,7 @@ An indexed parameter of a type longer than a word, or of no fixed length, is the
 The other parameters are in the data. Addresses are 20 bytes, integers have the full range of their type.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -138,6 +139,19 @@ def decode_values(abi: EventAbi, types: tuple[str, ...], data: bytes) -> tuple[V
 
 
 # --- parsing
+
+
+def format_value(value: Value) -> str:
+    """As a person reads it: decimal numbers, 0x and hexadecimal digits, lists as JSON."""
+    if isinstance(value, bytes):
+        return f"0x{value.hex()}"
+    if isinstance(value, tuple):
+        return json.dumps(list_texts(value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def list_texts(values: Sequence[Value]) -> list[object]:
+    return [list_texts(value) if isinstance(value, tuple) else format_value(value) for value in values]
 
 
 def parse_abi(entries: Sequence[Mapping[str, object]]) -> tuple[EventAbi, ...]:

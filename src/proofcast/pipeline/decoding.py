@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from proofcast.errors import InvalidInput
-from proofcast.ethereum.abi import EventAbi, Value, decode_log
+from proofcast.ethereum.abi import EventAbi, Value, decode_log, format_value
 from proofcast.ethereum.bloom import LogFilter
 from proofcast.ethereum.receipt import Log
 from proofcast.onchain.outcome import parse_outcomes
@@ -112,15 +112,3 @@ def format_arguments(values: Mapping[str, Value], event: EventAbi, abi_name: str
     if abi_name == OWN_ABI and event.name == "Delivered" and isinstance(outcomes, bytes):
         texts["outcomes"] = json.dumps([outcome.name.lower() for outcome in parse_outcomes(outcomes)])
     return texts
-
-
-def format_value(value: Value) -> str:
-    if isinstance(value, bytes):
-        return f"0x{value.hex()}"
-    if isinstance(value, tuple):
-        return json.dumps(list_texts(value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def list_texts(values: Sequence[Value]) -> list[object]:
-    return [list_texts(value) if isinstance(value, tuple) else format_value(value) for value in values]

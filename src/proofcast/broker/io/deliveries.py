@@ -186,7 +186,7 @@ class Deliveries:
     async def _choose(self, holding: Holding, entries: Sequence[Entry]) -> list[Entry]:
         undone = [get_log_name(one) for one in entries if one.move.step is Step.UNDO]
         given = await self.store.find_given(holding.name, undone)
-        return select_entries(entries, holding.subscription.terms.selection, self.hub.catalogue.names, given)
+        return select_entries(entries, holding.subscription.terms.selection, self.hub.catalogue, given)
 
     def _get_view(self, place: str) -> View:
         return find_cursor_view(parse_cursor(place), self.hub.history.get_chain_id())

@@ -23,7 +23,7 @@ from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.event import Finality
 from proofcast.feed.io.history import History
 from proofcast.feed.view import WHOLE_BLOCK, Move, View, Way
-from proofcast.onchain.events import Published, TopicCreated, compute_type_hash
+from proofcast.onchain.events import PayloadTypeChanged, Published, TopicCreated, compute_type_hash
 from proofcast.onchain.published import PUBLISHED, WORD
 
 POLL_S = 0.004
@@ -100,9 +100,9 @@ class Hub:
         """Read what was created before we came, again when the feed has been filled with something older."""
         oldest = self.history.get_oldest()
         if oldest != self._learnt_from:
-            created = compute_type_hash(TopicCreated)
-            for log in self.history.list_logs(self.catalogue.topics_address, created):
-                self.catalogue.read(log)
+            for said in (TopicCreated, PayloadTypeChanged):
+                for log in self.history.list_logs(self.catalogue.topics_address, compute_type_hash(said)):
+                    self.catalogue.read(log)
             self._learnt_from = oldest
 
     def advance(self, level: Finality) -> bool:
@@ -228,9 +228,9 @@ class Hub:
                     yield Batch((), self._targets[level])
 
     def _select(self, entries: Sequence[Entry], selection: Selection) -> list[Entry]:
-        topic, names = selection.topic, self.catalogue.names
-        if selection.name or selection.publisher or selection.contract:
-            return [entry for entry in entries if selection.matches(entry.delivery.event, names)]
+        topic, catalogue = selection.topic, self.catalogue
+        if not selection.is_by_topic:
+            return [entry for entry in entries if selection.matches(entry.delivery.event, catalogue)]
         return [entry for entry in entries if entry.topic and (not topic or entry.topic == topic)]
 
     async def _sleep(self, selection: Selection, level: Finality) -> int | None:

@@ -25,6 +25,7 @@ TRUST = click.option("--trust", default="", metavar="HASH", help="Hash of a bloc
 )
 @click.option("--finality", type=click.Choice([level.value for level in Finality]), default="latest", show_default=True)
 @click.option("--contract", default="", help="Raw logs of this contract instead of a topic's events.")
+@click.option("--where", default="", help="Predicate over the payload's fields, e.g. `delay R 30 *`.")
 @click.option("--topics", type=ADDRESS, help="`Topics`, where it is not at its usual address.")
 @TRUST
 @click.option("--no-verify", is_flag=True, help="Believe the broker.")
@@ -36,6 +37,7 @@ def tail(
     start: str,
     finality: str,
     contract: str,
+    where: str,
     topics: bytes | None,
     trust: str,
     no_verify: bool,
@@ -49,7 +51,7 @@ def tail(
     address = "" if topics is None else f"0x{topics.hex()}"
     with Client(brokers, topics=address) as client:
         subscription = client.subscribe(
-            topic, start=start, finality=finality, contract=contract, verify=not no_verify, trust=trust
+            topic, start=start, finality=finality, contract=contract, where=where, verify=not no_verify, trust=trust
         )
         note(f"from {start} on, at finality {finality}")
         for number, found in enumerate(subscription, start=1):

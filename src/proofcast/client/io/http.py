@@ -89,6 +89,7 @@ class Client:
         finality: Finality | str = Finality.LATEST,
         publisher: str = "",
         contract: str = "",
+        where: str = "",
         verify: bool = True,
         trust: str = "",
         age_s_max: float | None = None,
@@ -96,14 +97,16 @@ class Client:
     ) -> "Subscription":
         """Events of a topic, by id or by name with `*` and `?`; `start` as a broker takes it, a cursor included.
 
+        `where` is a predicate over the fields of the payload, e.g. `delay R 30 *`; it is the broker that reads it.
+
         `trust` is the hash of a block that you trust; without one, the first header that comes is trusted. With
         `verify=False` the broker is. `age_s_max` is how old the newest block may be before `Unavailable` is raised.
 
         With a `name` the broker remembers what was acknowledged, under that name: a subscription that is there goes on,
         and what was not acknowledged comes again, marked. Without one, `cursor` is yours to keep.
         """
-        wanted = {"topic": topic, "publisher": publisher, "contract": contract, "finality": str(finality)}
-        query = {name: value for name, value in wanted.items() if value}
+        wanted = {"topic": topic, "publisher": publisher, "contract": contract, "where": where}
+        query = {name: value for name, value in wanted.items() if value} | {"finality": str(finality)}
         checker = self._build_checker(query, trust) if verify else None
         if name:
             self._ensure(name, query, start)
@@ -128,6 +131,7 @@ class Client:
             parse_hex("topic", topic, TOPIC_LENGTH) if is_hex(topic) else b"",
             parse_hex("publisher", query.get("publisher", ""), ADDRESS_LENGTH),
             is_raw=bool(contract),
+            has_gaps="where" in query,
         )
         return Checker(wanted, Lineage(parse_hex("trust", trust, HASH_LENGTH)))
 

@@ -72,14 +72,12 @@ class Tables:
         return behind.select("sequence", "number", "block_hash", sql.lit(table.value).alias("table"))
 
     def create(self, spark: SparkSession) -> None:
-        """Make the tables that are not there yet, empty; `blocks` last."""
+        """Make the tables that are not there yet, empty, over whatever an attempt on a full disk left; `blocks` last."""
         for table in Table:
             if not self.exists(spark, table):
-                columns, clusters = get_spark_schema(table).toDDL(), ", ".join(CLUSTERED_BY[table])
-                spark.sql(
-                    f"CREATE TABLE {self.get_name(table)} ({columns}) USING delta CLUSTER BY ({clusters})"
-                    f" TBLPROPERTIES ('delta.checkpointInterval' = '{COMMITS_PER_CHECKPOINT}')"
-                )
+                empty = spark.createDataFrame([], get_spark_schema(table)).write.format("delta").mode("append")
+                seldom = empty.option("delta.checkpointInterval", str(COMMITS_PER_CHECKPOINT))
+                seldom.clusterBy(*CLUSTERED_BY[table]).save(self.get_path(table))
 
     def append(self, spark: SparkSession, table: Table, files: Sequence[TableFile], end: Offset) -> None:
         """Add files, all or none, up to a place."""

@@ -31,7 +31,7 @@ async def list_events(request: web.Request) -> web.Response:
     view = hub.find_view(read_start(request, "oldest"), level, selection)
     way = hub.history.find_way(view, level, limit)
     entries = [
-        entry for entry in hub.build_entries(way, level) if selection.matches(entry.delivery.event, hub.catalogue.names)
+        entry for entry in hub.build_entries(way, level) if selection.matches(entry.delivery.event, hub.catalogue)
     ]
     page = {
         "events": [orjson.Fragment(entry.json) for entry in entries],
