@@ -72,7 +72,7 @@ class Tables:
         return behind.select("sequence", "number", "block_hash", sql.lit(table.value).alias("table"))
 
     def create(self, spark: SparkSession) -> None:
-        """Make the tables that are not there yet, empty, over whatever an attempt on a full disk left; `blocks` last."""
+        """Make the tables that are not there yet, empty, over whatever a full disk left of them; `blocks` last."""
         for table in Table:
             if not self.exists(spark, table):
                 empty = spark.createDataFrame([], get_spark_schema(table)).write.format("delta").mode("append")
