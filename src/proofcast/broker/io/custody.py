@@ -100,7 +100,9 @@ class Custody:
         ended = [self._running.pop(name) for name in names]
         for _, task in ended:
             task.cancel()
-        await asyncio.gather(*(task for _, task in ended), return_exceptions=True)
-        for holding, _ in ended:
+        faults = await asyncio.gather(*(task for _, task in ended), return_exceptions=True)
+        for (holding, _), fault in zip(ended, faults, strict=True):
+            if isinstance(fault, Exception):
+                LOG.error("deliveries for `%s` ended by a fault of the broker", holding.name, exc_info=fault)
             with suppress(ProofcastError):
                 await self._deliveries.release(holding)
