@@ -76,7 +76,7 @@ class Checker:
         return replace(event, trust=trust)
 
     def follow_sequence(self, event: Event) -> None:
-        """Notice what was left out between two events of a topic; where a publisher or a condition is, there are gaps."""
+        """Notice what was left out between two events of a topic; a publisher or a condition of ours makes gaps."""
         if self.wanted.publisher or self.wanted.is_raw or self.wanted.has_gaps:
             return
         before = self._sequences.get(event.topic)
