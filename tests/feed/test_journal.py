@@ -10,6 +10,7 @@ import pytest
 from proofcast.chain.profile import get_profile
 from proofcast.chain.segment import BlockId
 from proofcast.chain.steps import BlockLink, CanonicalChain, ChainStep
+from proofcast.chain.trust import Trust
 from proofcast.chain.verify import VerifiedBlock, verify_block
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.event import Finality, Step
@@ -200,3 +201,15 @@ def test_links_survive_with_their_trust(chain: ChainSimulator, tmp_path: Path) -
     (link,) = journal.read_state().links
     assert isinstance(link, BlockLink)
     assert link == block.link
+
+
+def test_trust_of_a_block_is_what_was_last_said(chain: ChainSimulator, tmp_path: Path) -> None:
+    journal, steps = Journal(tmp_path), build_steps(chain)
+    block = chain.canonical[1]
+    assert journal.find_trust(block.hash) is None
+    writer = journal.open_writer(CHAIN_ID, chain.canonical[0].id)
+    writer.append(steps, verify(chain.canonical[1:]))
+    assert journal.find_trust(block.hash) is Trust.LINKED
+    agreed = replace(steps[0], sequence=len(steps) + 1, step=Step.FINAL, trust=Trust.AGREED, finality=Finality.SAFE)
+    writer.append([agreed], ())
+    assert journal.find_trust(block.hash) is Trust.AGREED

@@ -91,7 +91,8 @@ class EvidenceMaker:
                 f"block `0x{block_hash.hex()}` of chain `{chain_id}` is not kept here",
                 hint="ask a broker that follows this contract and chain",
             )
-        return EvidenceBuilder(verify_block(raw, get_profile(chain_id), block_hash, trust=Trust.LINKED))
+        trust = self._journal.find_trust(block_hash) or Trust.LINKED
+        return EvidenceBuilder(verify_block(raw, get_profile(chain_id), block_hash, trust=trust))
 
     def _build_frame(self, chain_id: int, block_hash: bytes, transaction_index: int, log_index: int) -> bytes:
         return encode_frame("evidence", encode_evidence(self._get_builder(chain_id, block_hash).build(log_index)))

@@ -69,6 +69,16 @@ class Journal:
             row = connection.execute("SELECT raw FROM block WHERE hash = ?", (block_hash,)).fetchone()
         return unpack_block(row[0]) if row else None
 
+    def find_trust(self, block_hash: bytes) -> Trust | None:
+        """Why the block is believed by now: the word of the last step that names it."""
+        with self._database.snapshot() as connection:
+            row = connection.execute(
+                "SELECT step.trust FROM block JOIN step ON step.number = block.number AND step.hash = block.hash"
+                " WHERE block.hash = ? ORDER BY step.sequence DESC LIMIT 1",
+                (block_hash,),
+            ).fetchone()
+        return Trust(row[0]) if row else None
+
     def acknowledge(self, reader: str, sequence: int) -> None:
         """Remember that a reader needs nothing up to `sequence` any more; it never moves back."""
         with self._database.transaction() as connection:
