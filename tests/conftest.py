@@ -25,6 +25,9 @@ REMEDIES = {program.name: program.remedy for program in doctor.PROGRAMS} | {
     finding.name: finding.remedy for finding in (doctor.check_data(), doctor.check_kernel(), doctor.check_kafka())
 }
 
+# For every Spark that a test or a page starts: the second compiler of the JVM pays off after minutes, which none lasts.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # One profile everywhere: no deadline, because a deadline is a timing assertion; the failing example's blob is printed.
 settings.register_profile("proofcast", deadline=None, print_blob=True)
 settings.load_profile("proofcast")

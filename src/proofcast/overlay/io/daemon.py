@@ -7,6 +7,7 @@ The socket speaks JSON, one object per line. A request is `{"do": "subscribe", .
 import base64
 import json
 import logging
+import signal
 import sys
 import time
 from collections import deque
@@ -205,7 +206,7 @@ def format_event(event: Event) -> dict[str, Any]:
 
 
 async def run_peer(options: PeerOptions) -> None:
-    """Run until cancelled: bootstrap, stored peers and subscriptions first, then commands."""
+    """Run until a signal ends it: bootstrap, stored peers and subscriptions first, then commands."""
     service = Service(PeerStore(options.state), Settings(region=options.region, capacity=options.capacity))
     opened = open_host(
         service.store.seed, options.listen, service.make_peer, service.note, options.announce, options.kad_protocol
@@ -223,7 +224,10 @@ async def run_peer(options: PeerOptions) -> None:
         nursery.start_soon(keep_contacts, host, service.store)
         contact = host.peer.seat.contact
         print(json.dumps({"peer": make_peer_id(contact.public_key), "address": contact.address}), flush=True)
-        await trio.sleep_forever()
+        # Of our own: whoever starts a peer in a shell's background has it ignore Ctrl-C's signal otherwise.
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            await anext(signals)
+        nursery.cancel_scope.cancel()
 
 
 async def enter_network(host: Host, store: PeerStore, options: PeerOptions) -> None:
