@@ -32,7 +32,7 @@ test: $(EVERYTHING) ## run every test
 	@tools/test
 
 test-fast: $(CORE) ## run the tests that need no chain, in less than a minute
-	@python -m pytest --numprocesses 2 --dist loadfile -m 'not chain and not slow'
+	@python -m pytest --numprocesses 2 --dist loadgroup -m 'not chain and not slow'
 
 check: $(EVERYTHING) ## lint, types, formatting and the structure of the house
 	@ruff check .

@@ -69,6 +69,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         assert needs <= REMEDIES.keys(), f"{item.nodeid} needs unknown tools {needs - REMEDIES.keys()}"
         if needs & CHAIN_TOOLS:
             item.add_marker("chain")
+        # A worker takes a file whole, for what its tests share; pages share nothing and are the longest.
+        item.add_marker(pytest.mark.xdist_group(item.nodeid if item.path.name == "test_docs.py" else str(item.path)))
     # Files with slow tests first: workers take one file after the other, and the last should not be the longest.
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)

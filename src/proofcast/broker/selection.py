@@ -14,7 +14,7 @@ ADDRESS_LENGTH, TOPIC_LENGTH = 20, 32
 NAME_LENGTH_MAX = 256
 """Characters of a topic's name or a pattern."""
 HEX = re.compile(r"0x([0-9a-fA-F]*)")
-WHERE_LENGTH_MAX = 2_048
+WHERE_LENGTH_MAX = 1_024
 """Characters of a predicate."""
 FIELDS = ("topic", "publisher", "contract", "where")
 

@@ -33,6 +33,8 @@ from proofcast.broker.subscription import Transport
 STORE_FILE = "broker.sqlite"
 SHUTDOWN_S = 5.0
 """For requests that are being answered; streams are ended at once."""
+ADDRESS_LENGTH_MAX = 32_768
+"""Bytes of a request's first line: every parameter at its longest, each character written as four of three."""
 DOORS: tuple[Callable[[web.Application], None], ...] = (
     dashboard.add_routes,
     status.add_routes,
@@ -106,7 +108,9 @@ def build_runner(folder: Path, topics_address: bytes, settings: Settings = DEFAU
     application[EVIDENCE] = EvidenceMaker(folder)
     application[WATCH] = FeedWatch(folder)
     application[dashboard.JOURNEYS] = JourneyReader(folder, topics_address)
-    return web.AppRunner(application, handler_cancellation=True, shutdown_timeout=SHUTDOWN_S)
+    return web.AppRunner(
+        application, handler_cancellation=True, shutdown_timeout=SHUTDOWN_S, max_line_size=ADDRESS_LENGTH_MAX
+    )
 
 
 async def run_store(application: web.Application) -> AsyncIterator[None]:

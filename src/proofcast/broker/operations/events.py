@@ -21,7 +21,7 @@ SELECTION = (
     query("topic", text(maxLength=256), "A topic's id, or its name; `*` stands for any characters, `?` for any one."),
     query("publisher", text(), "Account or contract that published: 0x and 40 digits."),
     query("contract", text(), "Raw logs of this contract instead; goes with no `topic`, `publisher` or `where`."),
-    query("where", text(maxLength=2048), "Predicate over the payload's fields, e.g. `delay R 30 *`."),
+    query("where", text(maxLength=1024), "Predicate over the payload's fields, e.g. `delay R 30 *`."),
 )
 START = query("start", text(), "`oldest`, `newest`, `block:N`, `sequence:N`, `time:2026-01-31T12:00:00Z`, or a cursor.")
 FINALITY = query("finality", one_of(list(Finality)), "How settled a block must be; `finalized` is never undone.")
