@@ -149,7 +149,7 @@ def test_absent_server_is_unavailable() -> None:
 def test_nonsense_is_refused_and_changes_nothing(server: LaunchedServer) -> None:
     async def work(both: Both) -> None:
         facts = await both.alice.get_facts()
-        for body in (b"", b"\0\0\0\x05abc", encode_list([b"\x01" * 50])):
+        for body in (b"", b"\0\0\0\0", b"\0\0\0\x05abc", encode_list([b"\x01" * 50])):
             await assert_refused(both.alice.call("POST", "/v1/series", body), InvalidInput, "the (list|series)")
         await assert_refused(both.alice.call("GET", "/v1/inbox?after=-1"), InvalidRequest, "no sequence")
         await assert_refused(both.alice.claim(b"x" * 32), InvalidRequest, "not registered")

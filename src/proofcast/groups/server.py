@@ -139,7 +139,8 @@ class Shard:
 
     def is_repeated(self, device: bytes, body: bytes) -> bool:
         """Whether a list is the very bytes of the device's last series, whose receipt it may have missed."""
-        return body[LENGTH_BYTES:] == self.get_client(device).last_series
+        last = self.get_client(device).last_series
+        return last != b"" and body[LENGTH_BYTES:] == last
 
     def verify_recipients(self, recipients: Sequence[bytes]) -> None:
         for recipient in recipients:

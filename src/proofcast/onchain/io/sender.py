@@ -156,10 +156,13 @@ class Sender:
     def _await(self, promise: Promise) -> Receipt:
         """The receipt of one of the attempts; more is offered as time goes by."""
         started = sent = time.monotonic()
+        is_used = False
         while True:
-            receipt = self._find_receipt(promise) or self._find_forgotten(promise)
+            receipt = self._find_receipt(promise) or (self._find_forgotten(promise) if is_used else None)
             if receipt:
                 return receipt
+            # A node may count the nonce before it has the receipt: only at the next look it is somebody else's.
+            is_used = self._count("latest") > promise.nonce
             now = time.monotonic()
             if now - started >= self._fees.wait_s_max:
                 raise refuse_to_wait(promise)
