@@ -50,7 +50,7 @@ class Courier:
                 group.create_task(self._fill())
                 group.create_task(self._write_down())
                 group.create_task(self._send_all(group))
-        except BaseExceptionGroup as errors:
+        except ExceptionGroup as errors:
             raise errors.exceptions[0] from None
 
     async def _fill(self) -> None:

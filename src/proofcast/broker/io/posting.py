@@ -8,6 +8,7 @@ import asyncio
 import ssl
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import cast
 from urllib.parse import urlsplit
@@ -159,16 +160,13 @@ class Poster:
         self._idle.clear()
 
     async def _exchange(self, to: Address, connection: Connection, request: bytes, timeout_s: float) -> Answer:
-        try:
+        with ExitStack() as ending:
+            ending.callback(connection.close)
             answer = await connection.post(request, timeout_s)
-        except BaseException:
-            connection.close()
-            raise
-        idle = self._idle[to.scheme, to.host, to.port]
-        if connection.is_usable and len(idle) < IDLE_MAX:
-            idle.append(connection)
-        else:
-            connection.close()
+            idle = self._idle[to.scheme, to.host, to.port]
+            if connection.is_usable and len(idle) < IDLE_MAX:
+                ending.pop_all()
+                idle.append(connection)
         return answer
 
     def _take(self, to: Address) -> Connection | None:

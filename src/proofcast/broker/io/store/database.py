@@ -6,7 +6,7 @@ Statements are written as SQLite reads them, with `?` for values. Both engines k
 import fcntl
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -112,15 +112,14 @@ class SqliteDatabase:
         except OSError as error:
             raise refuse_foreign(str(self._path), error.strerror or str(error)) from error
         connection = sqlite3.connect(self._path, timeout=WAIT_S_MAX, isolation_level=None, check_same_thread=False)
-        try:
+        with ExitStack() as ending:
+            ending.callback(connection.close)
             for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
                 connection.execute(f"PRAGMA {setting}")
             connection.execute("BEGIN IMMEDIATE")
             migrate(SqliteTransaction(connection), str(self._path))
             connection.execute("COMMIT")
-        except BaseException:
-            connection.close()
-            raise
+            ending.pop_all()
         self._connection = connection
         return connection
 
@@ -181,13 +180,12 @@ class PostgresDatabase:
             connection = psycopg.connect(self._url, autocommit=True, connect_timeout=int(WAIT_S_MAX))
         except psycopg.ProgrammingError as error:
             raise refuse_foreign(self._label, "no address of a database") from error
-        try:
+        with ExitStack() as ending:
+            ending.callback(connection.close)
             with connection.transaction(), connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
                 migrate(PostgresTransaction(cursor), self._label)
-        except BaseException:
-            connection.close()
-            raise
+            ending.pop_all()
         self._connection = connection
         return connection
 
