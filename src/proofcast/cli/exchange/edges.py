@@ -1,28 +1,39 @@
 """Who may publish in an exchange and which queues are bound to it: requests, approvals, removals."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import click
 
 from proofcast.cli.connection import Settings
-from proofcast.cli.exchange.session import (
-    ID,
-    send_to_exchanges,
-)
+from proofcast.cli.exchange.session import ID, send_to_exchanges
 from proofcast.cli.output import emit
 from proofcast.cli.topic.sending import describe_receipt
 from proofcast.cli.values import ADDRESS, require_text
 from proofcast.onchain import exchanges
 from proofcast.onchain.abi import Call, format_value
-from proofcast.onchain.exchange_events import BindingChanged, PublisherChanged
+from proofcast.onchain.exchange_events import BindingChanged, PublisherChanged, SubscriberChanged
 from proofcast.onchain.io.exchanges import get_event
 from proofcast.onchain.request import ask
 
+Edge = TypeVar("Edge", PublisherChanged, SubscriberChanged, BindingChanged)
 
-def change_publisher(settings: Settings, call: Call[None]) -> None:
+
+def change_edge(settings: Settings, call: Call[None], kind: type[Edge], name: Callable[[Edge], str]) -> None:
+    """Send a call that changes who may do what, and say what came of it."""
     with send_to_exchanges(settings) as (sender, contract):
         receipt = sender.send(ask(contract, call), settings.get_key())
-    changed = get_event(receipt, contract, PublisherChanged)
-    text = f"{format_value(changed.publisher)} is {changed.status.name.lower()}"
+    changed = get_event(receipt, contract, kind)
+    text = f"{name(changed)} is {changed.status.name.lower()}"
     emit(settings.as_json, {"change": changed, **describe_receipt(receipt)}, text)
+
+
+def change_publisher(settings: Settings, call: Call[None]) -> None:
+    change_edge(settings, call, PublisherChanged, lambda changed: format_value(changed.publisher))
+
+
+def change_binding(settings: Settings, call: Call[None]) -> None:
+    change_edge(settings, call, BindingChanged, lambda changed: f"the binding by {changed.key}")
 
 
 @click.command()
@@ -49,14 +60,6 @@ def approve(settings: Settings, exchange_id: bytes, account: bytes) -> None:
 def remove(settings: Settings, exchange_id: bytes, account: bytes) -> None:
     """Reject the request of ACCOUNT to publish, or end its approval."""
     change_publisher(settings, exchanges.remove_publisher(exchange_id, account))
-
-
-def change_binding(settings: Settings, call: Call[None]) -> None:
-    with send_to_exchanges(settings) as (sender, contract):
-        receipt = sender.send(ask(contract, call), settings.get_key())
-    changed = get_event(receipt, contract, BindingChanged)
-    text = f"the binding by {changed.key} is {changed.status.name.lower()}"
-    emit(settings.as_json, {"change": changed, **describe_receipt(receipt)}, text)
 
 
 @click.command()

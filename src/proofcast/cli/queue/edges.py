@@ -3,29 +3,16 @@
 import click
 
 from proofcast.cli.connection import Settings
-from proofcast.cli.exchange.edges import change_binding
-from proofcast.cli.exchange.session import (
-    ID,
-    send_to_exchanges,
-)
-from proofcast.cli.output import emit
-from proofcast.cli.topic.sending import describe_receipt
+from proofcast.cli.exchange.edges import change_binding, change_edge
+from proofcast.cli.exchange.session import ID
 from proofcast.cli.values import ADDRESS, require_text
 from proofcast.onchain import exchanges, queues
 from proofcast.onchain.abi import Call, format_value
 from proofcast.onchain.exchange_events import SubscriberChanged
-from proofcast.onchain.io.exchanges import (
-    get_event,
-)
-from proofcast.onchain.request import ask
 
 
 def change_subscriber(settings: Settings, call: Call[None]) -> None:
-    with send_to_exchanges(settings) as (sender, contract):
-        receipt = sender.send(ask(contract, call), settings.get_key())
-    changed = get_event(receipt, contract, SubscriberChanged)
-    text = f"{format_value(changed.subscriber)} is {changed.status.name.lower()}"
-    emit(settings.as_json, {"change": changed, **describe_receipt(receipt)}, text)
+    change_edge(settings, call, SubscriberChanged, lambda changed: format_value(changed.subscriber))
 
 
 @click.command()
