@@ -24,7 +24,7 @@ CODE = "0x60003560005260003560206000a100"
 def send(rpc: RpcClient, chain: DevChain, word: int, **more: object) -> None:
     sender = f"0x{chain.accounts[0].address.hex()}"
     call = {"from": sender, "to": LOGGER, "data": f"0x{word:064x}", "gas": "0x30000", **more}
-    rpc.call("eth_sendTransaction", call)
+    rpc.call("eth_sendTransactionSync", call)  # answered when it is in a block
 
 
 @pytest.mark.slow
