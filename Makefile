@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 hash = $(shell cat $(1) | cksum | tr ' ' -)
 CORE := .setup/core-$(call hash,pyproject.toml constraints.txt)
 NATIVE := .setup/native-$(call hash,pyproject.toml $(wildcard native/Cargo.* native/pyproject.toml native/src/*.rs native/src/*/*.rs))
-SPARK := .setup/spark-$(call hash,pyproject.toml constraints.txt $(wildcard src/proofcast/pipeline/pom.xml))
+SPARK := .setup/spark-$(call hash,pyproject.toml constraints.txt src/proofcast/pipeline/pom.xml tools/spark-archive)
 OVERLAY := .setup/overlay-$(call hash,pyproject.toml constraints.txt)
 BROWSER := .setup/browser-$(call hash,pyproject.toml constraints.txt)
 CONTRACTS := .setup/contracts-$(call hash,contracts/package.json contracts/package-lock.json)
@@ -148,6 +148,7 @@ $(SPARK): | $(CORE)
 	@echo 'set-up: Spark'
 	@pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[spark]'
 	@tools/spark-jars
+	@tools/spark-archive >/dev/null 2>.setup/spark-archive.log || { cat .setup/spark-archive.log; false; }
 	@rm -f .setup/spark-* && touch $@
 
 $(OVERLAY): | $(CORE)

@@ -14,10 +14,12 @@ from pyspark.sql import SparkSession
 
 from proofcast.chain.io.recorded import write_blocks
 from proofcast.pipeline.io.abis import get_own_abi
+from proofcast.pipeline.io.jvm import OPTIONS
 from proofcast.pipeline.io.tables import Tables
 from proofcast.pipeline.jobs.backfill import backfill
 from proofcast.pipeline.schemas import Table
 from proofcast.testing.chain import ChainSimulator
+from proofcast.testing.pipeline import QUICK_SETTINGS
 
 pytestmark = [pytest.mark.needs("java"), pytest.mark.slow]
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
@@ -31,6 +33,7 @@ def run_daemon(name: str, *arguments: str, ready: str, folder: Path) -> Iterator
     variables = os.environ | {
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": QUICK_SETTINGS[OPTIONS],
         "SPARK_LOG_DIR": str(folder),
     }
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables, cwd=folder) as process:

@@ -5,7 +5,7 @@ event's first topic and yet does not decode by it (anyone may emit anything) giv
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -108,7 +108,27 @@ def describe(event: EventAbi, log: Log, abi_name: str) -> dict[str, object]:
 
 def format_arguments(values: Mapping[str, Value], event: EventAbi, abi_name: str) -> dict[str, str]:
     texts = {name: format_value(value) for name, value in values.items()}
-    outcomes = values.get("outcomes")
-    if abi_name == OWN_ABI and event.name == "Delivered" and isinstance(outcomes, bytes):
-        texts["outcomes"] = json.dumps([outcome.name.lower() for outcome in parse_outcomes(outcomes)])
+    if abi_name == OWN_ABI:
+        texts |= {
+            name: READABLE[event.name, name](value)
+            for name, value in values.items()
+            if (event.name, name) in READABLE and isinstance(value, bytes)
+        }
     return texts
+
+
+def format_outcomes(outcomes: bytes) -> str:
+    return json.dumps([outcome.name.lower() for outcome in parse_outcomes(outcomes)])
+
+
+def format_routing_key(key: bytes) -> str:
+    """As it was written; an expression, which travels as an automaton, as its bytes."""
+    return key.decode() if key.isascii() and key.decode().isprintable() else format_value(key)
+
+
+READABLE: Mapping[tuple[str, str], Callable[[bytes], str]] = {
+    ("Delivered", "outcomes"): format_outcomes,
+    ("Handed", "outcomes"): format_outcomes,
+    ("Routed", "key"): format_routing_key,
+}
+"""What our own contracts log as bytes and a person reads otherwise."""

@@ -10,8 +10,8 @@ from proofcast.pipeline.decoding import OWN_ABI, Abi
 
 
 def get_own_abi() -> Abi:
-    """Topics, publications and outcomes of our own contracts, wherever they are deployed."""
-    return Abi(OWN_ABI, parse_abi(load_artefact("Topics").abi))
+    """Topics, exchanges and queues, publications, messages and outcomes of our own contracts, wherever they are."""
+    return Abi(OWN_ABI, parse_abi(load_artefact("Topics").abi) + parse_abi(load_artefact("Exchanges").abi))
 
 
 def load_abi(path: Path, addresses: frozenset[bytes] = frozenset()) -> Abi:

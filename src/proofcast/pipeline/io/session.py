@@ -8,13 +8,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from proofcast.pipeline.io.jvm import add_archive, build_settings
 from proofcast.pipeline.io.source import EvmDataSource
-
-JARS_VARIABLE = "PROOFCAST_JARS"
-CHECKOUT_JARS = Path(__file__).parents[4] / ".setup" / "jars"
-"""Where `make` puts them."""
-DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
-"""What Spark fetches by itself where there are no jars; the version of pom.xml."""
 
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Where everything is on one machine, nobody else need reach it."""
@@ -48,7 +43,8 @@ def build_session(master: str, settings: Mapping[str, str] | None = None) -> Spa
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(master).appName("proofcast")
     network = LOOPBACK if master.startswith("local") else {}
-    for name, value in (SETTINGS | network | find_jars() | dict(settings or {})).items():
+    wanted = SETTINGS | network | build_settings(master) | dict(settings or {})
+    for name, value in add_archive(wanted).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("FATAL")  # failures are told by us, in one sentence
@@ -71,9 +67,3 @@ def register(spark: SparkSession) -> None:
     """Make `evm` known to a session of the user's own."""
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(EvmDataSource)
-
-
-def find_jars() -> dict[str, str]:
-    named = os.environ.get(JARS_VARIABLE)
-    jars = sorted((Path(named) if named else CHECKOUT_JARS).glob("*.jar"))
-    return {"spark.jars": ",".join(map(str, jars))} if jars else {"spark.jars.packages": DELTA_PACKAGE}
