@@ -3,12 +3,11 @@ pragma solidity ^0.8.28;
 
 import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
 
-import {SignedPublisher} from "../src/SignedPublisher.sol";
 import {ISignedPublisher} from "../src/interfaces/ISignedPublisher.sol";
 import {ITopics} from "../src/interfaces/ITopics.sol";
-import {TopicsFixture} from "../src/testing/TopicsFixture.sol";
 import {Counter, Reenterer} from "../src/testing/Zoo.sol";
 import {Access, Policy, PolicyLibrary} from "../src/types/Policy.sol";
+import {Shipped, ShippedTopics} from "./Shipped.sol";
 
 /// @notice A signer that is a contract and approves one digest, by the rule or in a way that only looks like it.
 contract ContractSigner is IERC1271 {
@@ -44,7 +43,7 @@ contract Unreceptive {
     }
 }
 
-contract SignedPublisherTest is TopicsFixture {
+contract SignedPublisherTest is ShippedTopics {
     /// @dev Order of secp256k1.
     uint256 private constant N = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141;
 
@@ -75,14 +74,14 @@ contract SignedPublisherTest is TopicsFixture {
     address private carrier = makeAddr("carrier");
     address private signer;
     uint256 private signerKey;
-    SignedPublisher private publisher;
+    ISignedPublisher private publisher;
     bytes32 private topic;
     Counter private counter;
 
     function setUp() public override {
         super.setUp();
         (signer, signerKey) = makeAddrAndKey("signer");
-        publisher = new SignedPublisher(topics, signer, "weather", "(int16 celsius)", DEFAULT_POLICY);
+        publisher = Shipped.signedPublisher(topics, signer, "weather", "(int16 celsius)", DEFAULT_POLICY);
         topic = publisher.topic();
         counter = new Counter();
         counter.join{value: DEPOSIT}(topics, topic, anyTerms(), NO_HOLE);
@@ -93,7 +92,7 @@ contract SignedPublisherTest is TopicsFixture {
 
     function test_constructor_zeroSignerRefused() public {
         vm.expectRevert(ISignedPublisher.ZeroSigner.selector);
-        new SignedPublisher(topics, address(0), "weather", "", DEFAULT_POLICY);
+        Shipped.signedPublisher(topics, address(0), "weather", "", DEFAULT_POLICY);
     }
 
     function test_constructor_unusablePolicyRefused() public {
@@ -148,7 +147,7 @@ contract SignedPublisherTest is TopicsFixture {
     function test_relay_otherContractRefused() public {
         Publication memory p = _publication();
         bytes memory signature = _sign(p);
-        publisher = new SignedPublisher(topics, signer, "weather", "(int16 celsius)", DEFAULT_POLICY);
+        publisher = Shipped.signedPublisher(topics, signer, "weather", "(int16 celsius)", DEFAULT_POLICY);
         _expectWrongSigner(p, signature, _recover(p, signature));
     }
 
@@ -360,7 +359,7 @@ contract SignedPublisherTest is TopicsFixture {
     function _useContractSigner() private returns (ContractSigner contractSigner) {
         contractSigner = new ContractSigner();
         signer = address(contractSigner);
-        publisher = new SignedPublisher(topics, signer, "weather", "", DEFAULT_POLICY);
+        publisher = Shipped.signedPublisher(topics, signer, "weather", "", DEFAULT_POLICY);
         topic = publisher.topic();
     }
 
@@ -420,7 +419,7 @@ contract SignedPublisherTest is TopicsFixture {
 
     function _expectUnusable(Policy policy) private {
         vm.expectRevert(abi.encodeWithSelector(ISignedPublisher.UnusablePolicy.selector, policy));
-        new SignedPublisher(topics, signer, "weather", "", policy);
+        Shipped.signedPublisher(topics, signer, "weather", "", policy);
     }
 
     function _expectWrongSigner(Publication memory p, bytes memory signature, address have) private {

@@ -6,10 +6,10 @@ import {IERC165} from "@openzeppelin/contracts/utils/introspection/IERC165.sol";
 import {Subscriber} from "../src/Subscriber.sol";
 import {ISubscriber} from "../src/interfaces/ISubscriber.sol";
 import {ITopics} from "../src/interfaces/ITopics.sol";
-import {TopicsFixture} from "../src/testing/TopicsFixture.sol";
 import {Noop} from "../src/testing/Zoo.sol";
 import {Outcome} from "../src/types/Outcome.sol";
 import {PolicyLibrary} from "../src/types/Policy.sol";
+import {ShippedTopics} from "./Shipped.sol";
 
 /// @notice The least that inherits from `Subscriber`.
 contract Listener is Subscriber {
@@ -40,7 +40,7 @@ contract Witness is Listener {
     }
 }
 
-contract SubscriberTest is TopicsFixture {
+contract SubscriberTest is ShippedTopics {
     /// @dev Gas that the two checks add to an empty callback, at most.
     uint256 private constant OVERHEAD_GAS_MAX = 150;
 

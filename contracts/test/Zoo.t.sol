@@ -3,7 +3,6 @@ pragma solidity ^0.8.28;
 
 import {ISubscriber} from "../src/interfaces/ISubscriber.sol";
 import {ITopics} from "../src/interfaces/ITopics.sol";
-import {TopicsFixture} from "../src/testing/TopicsFixture.sol";
 import {
     Animal,
     Burner,
@@ -19,9 +18,10 @@ import {
     Unsubscriber,
     WrongReturn
 } from "../src/testing/Zoo.sol";
+import {ShippedTopics} from "./Shipped.sol";
 
 /// @notice Each animal bites as it says; a tame one would make every test that uses it worthless.
-contract ZooTest is TopicsFixture {
+contract ZooTest is ShippedTopics {
     uint256 private constant GAS = 200_000;
     bytes32 private constant TOPIC = "a topic";
 
@@ -82,7 +82,7 @@ contract ZooTest is TopicsFixture {
         GasEcho echo = new GasEcho();
         assertTrue(_wasDelivered(echo));
         assertLe(echo.gasAtEntry(), GAS);
-        assertGt(echo.gasAtEntry(), GAS - 500);
+        assertGe(echo.gasAtEntry(), GAS - 500);
     }
 
     function test_store64_checksItsCaller() public {

@@ -2,11 +2,11 @@
 pragma solidity ^0.8.28;
 
 import {HybridSubscriber} from "../../src/examples/HybridSubscriber.sol";
-import {TopicsFixture} from "../../src/testing/TopicsFixture.sol";
 import {Outcome} from "../../src/types/Outcome.sol";
 import {Terms, TermsLibrary} from "../../src/types/Terms.sol";
+import {ShippedTopics} from "../Shipped.sol";
 
-contract HybridSubscriberTest is TopicsFixture {
+contract HybridSubscriberTest is ShippedTopics {
     /// @dev "invoking a callback that just sets a boolean flag costs about 6500 gas" (V-A.2)
     uint256 private constant CALLBACK_GAS = 6_500;
 

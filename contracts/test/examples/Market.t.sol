@@ -5,10 +5,10 @@ import {Market} from "../../src/examples/Market.sol";
 import {MarketBidder} from "../../src/examples/MarketBidder.sol";
 import {MonitorAndReact} from "../../src/examples/MonitorAndReact.sol";
 import {Subscriber} from "../../src/Subscriber.sol";
-import {TopicsFixture} from "../../src/testing/TopicsFixture.sol";
 import {Outcome} from "../../src/types/Outcome.sol";
+import {ShippedTopics} from "../Shipped.sol";
 
-contract MarketTest is TopicsFixture {
+contract MarketTest is ShippedTopics {
     address private stranger = makeAddr("stranger");
     address private watcher = makeAddr("watcher");
     Market private market;

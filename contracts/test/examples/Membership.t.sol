@@ -3,10 +3,10 @@ pragma solidity ^0.8.28;
 
 import {Membership} from "../../src/examples/Membership.sol";
 import {ITopics} from "../../src/interfaces/ITopics.sol";
-import {TopicsFixture} from "../../src/testing/TopicsFixture.sol";
 import {Counter} from "../../src/testing/Zoo.sol";
+import {ShippedTopics} from "../Shipped.sol";
 
-contract MembershipTest is TopicsFixture {
+contract MembershipTest is ShippedTopics {
     address private editor = makeAddr("editor");
     Membership private club;
     Counter private member;

@@ -4,11 +4,11 @@ pragma solidity ^0.8.28;
 import {FlightBoard, FlightReporter, PartnerBoard} from "../../src/examples/FlightBoard.sol";
 import {TravelInsurance} from "../../src/examples/TravelInsurance.sol";
 import {ITopics} from "../../src/interfaces/ITopics.sol";
-import {TopicsFixture} from "../../src/testing/TopicsFixture.sol";
 import {Outcome} from "../../src/types/Outcome.sol";
+import {ShippedTopics} from "../Shipped.sol";
 
 /// @notice Both halves of the paper's Fig. 2.
-contract TravelInsuranceTest is TopicsFixture {
+contract TravelInsuranceTest is ShippedTopics {
     address private oracleA = makeAddr("oracle A");
     address private oracleB = makeAddr("oracle B");
     address private insurer = makeAddr("insurer");

@@ -3,14 +3,13 @@ pragma solidity ^0.8.28;
 
 import {Vm} from "forge-std/Vm.sol";
 
-import {Exchanges} from "../../src/exchanges/Exchanges.sol";
 import {IExchanges} from "../../src/interfaces/IExchanges.sol";
 import {Listener, PackAnimal, Trickster} from "../../src/testing/Pack.sol";
-import {TopicsFixture} from "../../src/testing/TopicsFixture.sol";
 import {Outcome} from "../../src/types/Outcome.sol";
+import {Shipped, ShippedTopics} from "../Shipped.sol";
 
 /// @notice An exchange and what tests of it share. The test itself owns everything unless it says otherwise.
-abstract contract ExchangesTest is TopicsFixture {
+abstract contract ExchangesTest is ShippedTopics {
     /// @dev A message that waits in a queue, as whoever releases it finds it in the logs.
     struct Waiting {
         bytes32 queue;
@@ -28,7 +27,7 @@ abstract contract ExchangesTest is TopicsFixture {
 
     function setUp() public virtual override {
         super.setUp();
-        exchanges = new Exchanges(topics);
+        exchanges = Shipped.exchanges(topics);
         exchange = exchanges.createExchange("exchange", false, false, 0);
         vm.deal(address(this), 1_000 ether);
     }

@@ -4,17 +4,17 @@ pragma solidity ^0.8.28;
 import {Test} from "forge-std/Test.sol";
 import {Vm} from "forge-std/Vm.sol";
 
-import {Exchanges} from "../../src/exchanges/Exchanges.sol";
 import {IExchanges} from "../../src/interfaces/IExchanges.sol";
 import {ITopics} from "../../src/interfaces/ITopics.sol";
 import {Listener, PackAnimal, Trickster} from "../../src/testing/Pack.sol";
+import {Shipped} from "../Shipped.sol";
 
 /// @notice Everybody who does anything in a random test of exchanges, and what they expect.
 contract ExchangesWorld is Test {
     bytes private constant PAYLOAD = "payload";
     uint256 private constant QUEUES = 4;
 
-    IExchanges public immutable exchanges = new Exchanges(ITopics(address(0)));
+    IExchanges public immutable exchanges = Shipped.exchanges(ITopics(address(0)));
     bytes32 public immutable exchange;
     bytes32[QUEUES] public queues;
     PackAnimal[] public animals;

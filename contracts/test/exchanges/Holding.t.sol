@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity ^0.8.28;
 
-import {Gauge} from "../../src/exchanges/Gauge.sol";
+import {Subscriber} from "../../src/Subscriber.sol";
 import {IExchanges} from "../../src/interfaces/IExchanges.sol";
+import {IGauge} from "../../src/interfaces/IGauge.sol";
 import {Listener} from "../../src/testing/Pack.sol";
+import {Shipped} from "../Shipped.sol";
 import {ExchangesTest} from "./ExchangesTest.sol";
 
 /// @notice Messages that wait: for what, in which order, and what becomes of them and of their value.
@@ -55,8 +57,8 @@ contract HoldingTest is ExchangesTest {
 
     function test_gauge_aboveAndBelow() public {
         bytes32 topic = topics.create(DEFAULT_POLICY, "weather");
-        Gauge gauge = new Gauge(topics, address(this), topic, 1);
-        gauge.subscribeTo{value: DEPOSIT}(topic, anyTerms(), NO_HOLE);
+        IGauge gauge = Shipped.gauge(topics, address(this), topic, 1);
+        Subscriber(address(gauge)).subscribeTo{value: DEPOSIT}(topic, anyTerms(), NO_HOLE);
         IExchanges.QueueTerms memory terms = waitingTerms(IExchanges.Condition.Above);
         (terms.subject, terms.threshold) = (bytes32(uint256(uint160(address(gauge)))), -5);
         open(terms);

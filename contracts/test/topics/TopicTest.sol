@@ -4,14 +4,13 @@ pragma solidity ^0.8.28;
 import {Test} from "forge-std/Test.sol";
 import {Vm} from "forge-std/Vm.sol";
 
-import {Topics} from "../../src/Topics.sol";
-import {TopicsLens} from "../../src/TopicsLens.sol";
 import {ITopics} from "../../src/interfaces/ITopics.sol";
 import {ITopicsLens} from "../../src/interfaces/ITopicsLens.sol";
 import {Animal, Burner, Counter} from "../../src/testing/Zoo.sol";
 import {Outcome} from "../../src/types/Outcome.sol";
 import {Access, Policy, PolicyLibrary} from "../../src/types/Policy.sol";
 import {Terms, TermsLibrary} from "../../src/types/Terms.sol";
+import {Shipped} from "../Shipped.sol";
 
 /// @notice One topic of the test's own, and what its tests say again and again.
 abstract contract TopicTest is Test {
@@ -52,8 +51,8 @@ abstract contract TopicTest is Test {
     receive() external payable {}
 
     function setUp() public virtual {
-        topics = new Topics();
-        lens = new TopicsLens(topics);
+        topics = Shipped.topics();
+        lens = Shipped.topicsLens(topics);
         vm.fee(1 gwei);
         vm.txGasPrice(2 gwei);
         vm.deal(stranger, 10 ether);

@@ -107,7 +107,7 @@ contract TrapsTest is TopicTest {
         joinWith(echo, termsOf(60_000), DEPOSIT_GWEI);
         topics.publish{gas: 8_000_000}(topic, KEY, 0, payee, PAYLOAD);
         assertLe(echo.gasAtEntry(), 60_000);
-        assertGt(echo.gasAtEntry(), 59_500);
+        assertGe(echo.gasAtEntry(), 59_500);
     }
 
     function test_publish_survivesBurners() public {
