@@ -200,11 +200,13 @@ def make_client_rows(costs: list[ClientCosts]) -> list[Row]:
         what, paper = f"{one.size} B to {one.peers}", "paper's m400: 6.75 ms to 4"
         rows += [
             Row(f"send {what}, stored, wall", one.send_wall_us, "us", SEND_WALL_US_MAX[one.peers], "lower", paper),
+            Row("  of this the disk's sync alone", one.sync_wall_us, "us", None, "lower", "4 kB appended and synced"),
             Row(f"send {what}, {together}", one.send_cpu_us, "us", SEND_CPU_US_MAX[one.peers], "lower", paper),
-            Row("  of this in the session", one.session_us, "us", None, "lower", ""),
+            Row("  of this in the sessions", one.session_us, "us", None, "lower", ""),
             Row("  of this symmetric", one.symmetric_us, "us", None, "lower", ""),
             Row("  of this transcript and storing", one.transcript_us, "us", None, "lower", ""),
             Row(f"receive {what}, stored, CPU", one.receive_cpu_us, "us", None, "lower", "paper's m400: 887 us"),
+            Row("  of this in the session", one.receive_session_us, "us", None, "lower", ""),
         ]
     return [Row(row.metric, round(row.value, 1), row.unit, row.bound, row.better, row.anchor) for row in rows]
 
@@ -257,15 +259,27 @@ def make_server_rows() -> list[Row]:
     ]
 
 
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Say how long each part of the measurement took."""
+    began = time.perf_counter()
+    yield
+    print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
+
+
 def run() -> int:
-    rows = make_size_rows() + make_server_rows()
-    with tempfile.TemporaryDirectory() as folder:
+    with stage("sizes and storage"):
+        rows = make_size_rows()
+    with stage("server"):
+        rows += make_server_rows()
+    with stage("devices"), tempfile.TemporaryDirectory() as folder:
         costs = [measure_client(peers, size, Path(folder, str(size))) for size in SIZES for peers in PEERS]
     rows += make_client_rows(costs)
-    rows.append(
-        Row(f"recovery of a log of {LOG_BYTES / 2**30:.2g} GB", round(measure_recovery(), 1), "s", 20, "lower", "")
-    )
-    draw(measure_curves(), costs)
+    with stage("recovery"):
+        name = f"recovery of a log of {LOG_BYTES / 2**30:.2g} GB"
+        rows.append(Row(name, round(measure_recovery(), 1), "s", 20, "lower", ""))
+    with stage("figures"):
+        draw(measure_curves(), costs)
     return write_report("groups", rows)
 
 

@@ -8,10 +8,8 @@ import os
 import random
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from nacl.signing import SigningKey
 
@@ -22,9 +20,7 @@ from proofcast.groups.io.vault import Vault, create_vault
 from proofcast.groups.outbox import Draft
 from proofcast.groups.outputs import Output
 from proofcast.groups.packet import InboxPacket
-from proofcast.groups.sealing import CommonPlaintext, Sort, seal_common
-from proofcast.groups.series import Form
-from proofcast.groups.session import Opened
+from proofcast.groups.sealing import PAYLOAD_BYTES, CommonPlaintext, Sort, seal_common
 from proofcast.testing.groups.server import LyingServer
 
 PEERS = (1, 4, 8, 32)
@@ -33,26 +29,6 @@ SIZES = (359, 756)
 ROUNDS = 100
 COMMIT_SERIES = 32
 """Series that share a commit, in the second way to send."""
-Result = TypeVar("Result")
-
-
-class TimedSessions(OlmSessions):
-    """Adds up the time spent in the ratchet; its state is pickled once for each commit, which is not in it."""
-
-    spent_s = 0.0
-
-    def encrypt(self, peer: bytes, payload: bytes) -> tuple[Form, bytes]:
-        return self.timed(lambda: OlmSessions.encrypt(self, peer, payload))
-
-    def decrypt(self, peer: bytes, form: Form, ciphertext: bytes) -> Opened:
-        return self.timed(lambda: OlmSessions.decrypt(self, peer, form, ciphertext))
-
-    def timed(self, work: Callable[[], Result]) -> Result:
-        began = time.process_time()
-        try:
-            return work()
-        finally:
-            self.spent_s += time.process_time() - began
 
 
 @dataclass(slots=True)
@@ -61,7 +37,7 @@ class Bench:
 
     server: LyingServer
     clients: list[Client]
-    sessions: list[TimedSessions]
+    sessions: list[OlmSessions]
     vault: Vault
 
     def perform(self, client: Client, wanted: list[Output]) -> None:
@@ -90,7 +66,7 @@ class Bench:
 def make_bench(folder: Path, peers: int) -> Bench:
     server = LyingServer(SigningKey.generate(), random.Random(1))
     keys = [SigningKey.generate() for _ in range(peers + 1)]
-    sessions = [TimedSessions(key, {}) for key in keys]
+    sessions = [OlmSessions(key, {}) for key in keys]
     clients = [Client(one.device, server.server_key, one, os.urandom) for one in sessions]
     bench = Bench(server, clients, sessions, create_vault(folder / f"device{peers}", "bench"))
     for client in clients:
@@ -120,11 +96,13 @@ class ClientCosts:
     size: int
     send_wall_us: float = 0.0
     """State stored durably for each."""
+    sync_wall_us: float = 0.0
+    """The disk's part of it: four kilobytes appended to a file and synced, between the sends."""
     send_cpu_us: float = 0.0
     """Several series per commit."""
-    receive_cpu_us: float = 0.0
     session_us: float = 0.0
     symmetric_us: float = 0.0
+    receive_cpu_us: float = 0.0
     receive_session_us: float = 0.0
 
     @property
@@ -134,16 +112,16 @@ class ClientCosts:
 
 
 def measure_client(peers: int, size: int, folder: Path) -> ClientCosts:
-    bench, costs = make_bench(folder, peers), ClientCosts(peers, size)
+    bench = make_bench(folder, peers)
     draft = Draft(os.urandom(size), tuple(client.device for client in bench.clients))
-    costs.send_wall_us = min(send_alone(bench, draft) for _ in range(ROUNDS)) * 1e6
-    batches = [send_together(bench, draft) for _ in range(8)]
-    costs.send_cpu_us, costs.session_us = (1e6 * one for one in min(batches))
-    costs.symmetric_us = 1e6 * measure_symmetric(size)
-    received = [receive(bench, draft) for _ in range(10)]
-    costs.receive_cpu_us, costs.receive_session_us = (1e6 * one for one in min(received))
+    alone = [(send_alone(bench, draft), sync_alone(folder)) for _ in range(ROUNDS)]
+    together = min(send_together(bench, draft) for _ in range(8))
+    sealed, opened = (min(spent) for spent in zip(*(use_sessions(bench) for _ in range(8)), strict=True))
+    received = min(receive(bench, draft) for _ in range(10))
     bench.vault.database.close()
-    return costs
+    walls = (min(spent) for spent in zip(*alone, strict=True))
+    seconds = *walls, together, sealed, measure_symmetric(size), received, opened
+    return ClientCosts(peers, size, *(1e6 * one for one in seconds))
 
 
 def send_alone(bench: Bench, draft: Draft) -> float:
@@ -158,27 +136,50 @@ def send_alone(bench: Bench, draft: Draft) -> float:
     return spent
 
 
-def send_together(bench: Bench, draft: Draft) -> tuple[float, float]:
-    """CPU seconds of one series, whole and in the ratchet, where several share a commit."""
+def sync_alone(folder: Path) -> float:
+    """Wall seconds of the least that a durable commit can be on this disk."""
+    file = os.open(folder / "synced", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    began = time.perf_counter()
+    os.write(file, bytes(4_096))
+    os.fdatasync(file)
+    spent = time.perf_counter() - began
+    os.close(file)
+    return spent
+
+
+def send_together(bench: Bench, draft: Draft) -> float:
+    """CPU seconds of one series where several share a commit."""
     client = bench.clients[0]
-    bench.sessions[0].spent_s = 0.0
     began = time.process_time()
     wanted = client.send_all([(draft,)] * COMMIT_SERIES, 0.0)
     bench.vault.write(get_changes(wanted))
     spent = time.process_time() - began
-    session = bench.sessions[0].spent_s
     bench.perform(client, wanted)
     bench.settle(bench.clients)
-    return spent / COMMIT_SERIES, session / COMMIT_SERIES
+    return spent / COMMIT_SERIES
 
 
-def receive(bench: Bench, draft: Draft) -> tuple[float, float]:
-    """CPU seconds of receiving one message from a peer, whole and in the ratchet, stored."""
+def use_sessions(bench: Bench) -> tuple[float, float]:
+    """CPU seconds in the ratchets for one message: of its sender, for all recipients; of one recipient."""
+    own, *peers = bench.sessions
+    payload = bytes(PAYLOAD_BYTES)
+    began = time.process_time()
+    sealed = [[one.encrypt(peer.device, payload) for peer in bench.sessions] for one in [own] * COMMIT_SERIES]
+    sending = time.process_time() - began
+    for place, peer in enumerate(peers, start=1):
+        began = time.process_time()
+        for envelopes in sealed:
+            peer.decrypt(own.device, *envelopes[place])
+        receiving = time.process_time() - began
+    return sending / COMMIT_SERIES, receiving / COMMIT_SERIES
+
+
+def receive(bench: Bench, draft: Draft) -> float:
+    """CPU seconds of receiving one message from a peer, stored."""
     client, peer = bench.clients[0], bench.clients[1]
     bench.perform(peer, peer.send((draft,), 0.0))
     bench.server.close()
     (packet,) = (one for one in bench.server.inboxes[client.device] if isinstance(one, InboxPacket))
-    bench.sessions[0].spent_s = 0.0
     began = time.process_time()
     wanted = client.receive(packet, 0.0)
     bench.vault.write(get_changes(wanted))
@@ -190,7 +191,7 @@ def receive(bench: Bench, draft: Draft) -> tuple[float, float]:
             bench.perform(one, one.receive(got, 0.0))
         bench.server.inboxes[one.device] = []
     bench.settle(bench.clients)
-    return spent, bench.sessions[0].spent_s
+    return spent
 
 
 def measure_symmetric(size: int) -> float:
@@ -214,10 +215,10 @@ def measure_sizes() -> Sizes:
     with tempfile.TemporaryDirectory() as folder:
         bench = make_bench(Path(folder), 1)
         one, other = bench.sessions
-        normal = one.encrypt(other.device, bytes(79))[1]
+        normal = one.encrypt(other.device, bytes(PAYLOAD_BYTES))[1]
         stored = one.take_changes()[f"session/{other.device.hex()}"] or b""
-        stranger = TimedSessions(SigningKey.generate(), {})
+        stranger = OlmSessions(SigningKey.generate(), {})
         stranger.open_with(other.make_bundles(1)[0])
-        first = stranger.encrypt(other.device, bytes(79))[1]
+        first = stranger.encrypt(other.device, bytes(PAYLOAD_BYTES))[1]
         bench.vault.database.close()
     return Sizes(35 + len(normal), 35 + len(first), len(stored))

@@ -59,6 +59,8 @@ class Measured:
     cpu_s: float = 0.0
     """Of all processes of the server."""
     delays: list[float] = field(default_factory=list)
+    is_over: bool = False
+    """Senders finish the batch they are at."""
 
     @property
     def per_s(self) -> float:
@@ -190,13 +192,15 @@ class Poller:
 
 async def open_caller(connection: Connection) -> Caller:
     parts = urlsplit(connection.url)
+    assert parts.hostname, connection.url
+    assert parts.port, connection.url
     token = connection.headers["Authorization"].removeprefix("Bearer ")
     loop = asyncio.get_running_loop()
     return (await loop.create_connection(lambda: Caller(token), parts.hostname, parts.port))[1]
 
 
 async def repeat(loader: Loader | Poller, sender: Sender, recipients: int, measured: Measured) -> None:
-    while True:
+    while not measured.is_over:
         began = time.perf_counter()
         await loader.send_batch(sender)
         loader.counter = sender.counter
@@ -208,12 +212,7 @@ async def repeat(loader: Loader | Poller, sender: Sender, recipients: int, measu
 async def open_pollers(server: LaunchedServer, keys: list[SigningKey]) -> AsyncIterator[list[Poller]]:
     """Devices that are registered, and use plain HTTP for everything."""
     async with AsyncExitStack() as stack:
-        pollers = []
-        for key in keys:
-            connection = await stack.enter_async_context(connect(server.url, server.running.server_key, key))
-            await connection.publish(make_key_bundle(key))
-            callers = await open_caller(connection), await open_caller(connection)
-            pollers.append(Poller(bytes(key.verify_key), connection, *callers))
+        pollers = await asyncio.gather(*(open_poller(stack, server, key) for key in keys))
         reading = [asyncio.ensure_future(poller.receive()) for poller in pollers]
         try:
             yield pollers
@@ -221,28 +220,35 @@ async def open_pollers(server: LaunchedServer, keys: list[SigningKey]) -> AsyncI
             await finish(reading)
 
 
+async def open_poller(stack: AsyncExitStack, server: LaunchedServer, key: SigningKey) -> Poller:
+    connection = await stack.enter_async_context(connect(server.url, server.running.server_key, key))
+    await connection.publish(make_key_bundle(key))
+    callers = await open_caller(connection), await open_caller(connection)
+    return Poller(bytes(key.verify_key), connection, *callers)
+
+
 @asynccontextmanager
 async def open_loaders(server: LaunchedServer, keys: list[SigningKey]) -> AsyncIterator[list[Loader]]:
     """Devices that are registered, receive, and delete what they received."""
     async with AsyncExitStack() as stack:
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
-        loaders, running = [], []
-        for key in keys:
-            connection = await stack.enter_async_context(connect(server.url, server.running.server_key, key))
-            facts = await connection.get_facts()
-            if not facts.registered:
-                await connection.publish(make_key_bundle(key))
-            url = f"{connection.url}/v1/stream"
-            socket = connection.session.ws_connect(url, headers=connection.headers, max_msg_size=0)
-            stream = await stack.enter_async_context(socket)
-            loader = Loader(bytes(key.verify_key), connection, stream, facts.counter)
-            running += [tasks.create_task(loader.receive()), tasks.create_task(loader.delete())]
-            loaders.append(loader)
+        loaders = await asyncio.gather(*(open_loader(stack, server, key) for key in keys))
+        running = [tasks.create_task(work) for one in loaders for work in (one.receive(), one.delete())]
         try:
             yield loaders
         finally:
             for task in running:
                 task.cancel()
+
+
+async def open_loader(stack: AsyncExitStack, server: LaunchedServer, key: SigningKey) -> Loader:
+    connection = await stack.enter_async_context(connect(server.url, server.running.server_key, key))
+    facts = await connection.get_facts()
+    if not facts.registered:
+        await connection.publish(make_key_bundle(key))
+    url = f"{connection.url}/v1/stream"
+    socket = connection.session.ws_connect(url, headers=connection.headers, max_msg_size=0)
+    return Loader(bytes(key.verify_key), connection, await stack.enter_async_context(socket), facts.counter)
 
 
 def make_key_bundle(key: SigningKey) -> bytes:
@@ -262,19 +268,18 @@ async def measure(server: LaunchedServer, loaders: Sequence[Loader | Poller], wo
     await asyncio.sleep(work.seconds)
     wall_s, cpu_s = time.perf_counter() - began, get_group_cpu_s(server.process.pid) - cpu
     found = Measured(measured.deliveries, wall_s, cpu_s, list(measured.delays))
-    await finish(tasks)
-    for loader in loaders[: work.senders]:
-        loader.counter = (await loader.connection.get_facts()).counter
+    measured.is_over = True
+    await asyncio.gather(*tasks)
     return found
 
 
-async def finish(tasks: list[asyncio.Future[None]]) -> None:
-    """Stop sending; an error of a sender is one of the measurement."""
+async def finish(tasks: Sequence[asyncio.Future[None]]) -> None:
+    """Stop reading; an error of a reader is one of the measurement."""
     for task in tasks:
         task.cancel()
     for result in await asyncio.gather(*tasks, return_exceptions=True):
         if not isinstance(result, asyncio.CancelledError):
-            raise AssertionError(f"a sender ended: {result!r}")
+            raise AssertionError(f"a reader ended: {result!r}")
 
 
 def get_group_cpu_s(group: int) -> float:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from nacl.signing import SigningKey
 
-from bench.groups_client import Bench, TimedSessions, get_changes
+from bench.groups_client import Bench, get_changes
 from proofcast.groups.client import Client
-from proofcast.groups.io.sessions import ACCOUNT, SELF_KEY
+from proofcast.groups.io.sessions import ACCOUNT, SELF_KEY, OlmSessions
 from proofcast.groups.io.vault import create_vault
 from proofcast.groups.outbox import Draft
 from proofcast.groups.outputs import Output
@@ -58,10 +58,10 @@ class Stored:
 def make_device(scenario: Scenario, folder: Path) -> tuple[Bench, list[bytes]]:
     """A device that knows its peers' keys and has a file."""
     server = LyingServer(SigningKey.generate(), random.Random(1))
-    peers = [TimedSessions(SigningKey.generate(), {}) for _ in range(scenario.peers)]
+    peers = [OlmSessions(SigningKey.generate(), {}) for _ in range(scenario.peers)]
     for peer in peers:
         server.publish([peer.make_fallback()])
-    sessions = TimedSessions(SigningKey.generate(), {})
+    sessions = OlmSessions(SigningKey.generate(), {})
     client = Client(sessions.device, server.server_key, sessions, os.urandom)
     bench = Bench(server, [client], [sessions], create_vault(folder / scenario.name, "bench"))
     bench.perform(client, client.register(0.0))
@@ -92,6 +92,6 @@ def measure_storage(scenario: Scenario, folder: Path) -> Stored:
 def store(bench: Bench, changes: dict[str, bytes | None], path: Path) -> Stored:
     bench.vault.write(changes)
     kept = {name: value for name, value in bench.vault.read_all() if not name.startswith(SESSIONS)}
-    bench.vault.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    bench.vault.database.close()
+    with bench.vault:
+        pass  # folded, as it is at rest
     return Stored(sum(len(name) + len(value) for name, value in kept.items()), path.stat().st_size)

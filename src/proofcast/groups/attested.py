@@ -119,6 +119,11 @@ class Attested:
         gone = [key for key, one in self.statements.items() if one.attestation.leaf.next <= sequence]
         return {self.statements.pop(key).name: None for key in gone}
 
+    def forget_all(self) -> Changes:
+        """After a restored backup: any beginning is accepted once."""
+        gone, self.statements, self.ends = self.statements, {}, dict.fromkeys(Kind)
+        return {one.name: None for one in gone.values()}
+
     # --- contradictions with what is held
 
     def find_misbehaviour(self, suspicions: Iterator[Suspicion]) -> Misbehaviour | None:

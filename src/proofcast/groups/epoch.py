@@ -6,6 +6,7 @@ One pass over the frame's bytes gives every client's rows; they equal those of `
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from struct import Struct
 
@@ -14,6 +15,7 @@ from proofcast.groups.frame import EntryKind, parse_entries
 from proofcast.groups.proof import ABSENT, INDEX_BITS, ROW, Kind
 from proofcast.groups.series import (
     FORM_AND_LENGTH_BYTES,
+    ID_BYTES,
     SALT_BYTES,
     SIZE,
     ScannedMessage,
@@ -27,8 +29,13 @@ RECEIPT = Struct(">QQ")
 DELIVERY_HEAD = Struct(">Q32s32sHH")
 """Sequence, sender, series digest, index, count."""
 
+CLIENTS_MAX = 1 << 17
+"""Whose shard is remembered: thirty megabytes."""
 
+
+@lru_cache(CLIENTS_MAX)
 def get_shard(client: bytes, shards: int) -> int:
+    """Asked for with every request, hence remembered."""
     return int.from_bytes(sha256(b"pcg1/shd" + client).digest()[:8], "big") % shards
 
 
@@ -63,14 +70,15 @@ def add_series(frame: FrameRows, start: int, series: ScannedSeries) -> None:
         recipients, pairs, absent = message.recipients, one.pairs, one.absent
         head = b"pcg1/row" + ROW.pack(sequence, digest, index, count, one.sender_name, one.common, len(recipients))
         sent.append((sequence, sha256(head + pairs).digest()))
-        hidden, at = head + absent, len(head)
-        for recipient in recipients:
-            row = hidden[:at] + pairs[at - len(head) : at - len(head) + 64] + hidden[at + 64 :]
+        row, at = bytearray(head + absent), len(head) + ID_BYTES
+        for recipient, own in zip(recipients, one.ciphertexts, strict=True):
+            row[at : at + 32] = own
             leaf_id = (Kind.RECEIVED, recipient)
             if leaf_id in rows:
                 rows[leaf_id].append((sequence, sha256(row).digest()))
             else:
                 rows[leaf_id] = [(sequence, sha256(row).digest())]
+            row[at : at + 32] = ABSENT
             at += 64
         sequence += 1
     frame.message_count += count
@@ -82,6 +90,8 @@ class Description:
 
     sender_name: bytes
     common: bytes
+    ciphertexts: list[bytes]
+    """Digests, of every recipient."""
     pairs: bytes
     """name | ciphertext digest of every recipient."""
     absent: bytes
@@ -93,15 +103,12 @@ def describe_message(message: ScannedMessage, sender: bytes) -> Description:
     common, recipients = message.common, message.recipients
     blind = b"pcg1/bln" + common[1 : 1 + SALT_BYTES]
     names = [sha256(b"pcg1/who" + sha256(blind + one).digest() + one).digest() for one in recipients]
-    parts = [
-        part
-        for name, sealed in zip(names, message.envelopes, strict=True)
-        for part in (name, sha256(b"pcg1/cip" + sealed[:1] + sealed[FORM_AND_LENGTH_BYTES:]).digest())
-    ]
-    pairs, sender_name = b"".join(parts), names[recipients.index(sender)]
+    ciphertexts = [sha256(b"pcg1/cip" + one[:1] + one[FORM_AND_LENGTH_BYTES:]).digest() for one in message.envelopes]
+    pairs = b"".join([part for pair in zip(names, ciphertexts, strict=True) for part in pair])
+    sender_name = names[recipients.index(sender)]
     common_digest = sha256(b"pcg1/com" + common).digest()
     digest = sha256(b"pcg1/msg" + sender_name + common_digest + SIZE.pack(len(names)) + pairs).digest()
-    return Description(sender_name, common_digest, pairs, ABSENT.join(names) + ABSENT, digest)
+    return Description(sender_name, common_digest, ciphertexts, pairs, ABSENT.join(names) + ABSENT, digest)
 
 
 Items = dict[bytes, list[bytes]]

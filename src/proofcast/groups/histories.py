@@ -104,6 +104,10 @@ class Histories:
         active = [one.validated for one in self.transcripts.values() if not one.is_paused and not one.is_dormant]
         return min(active, default=None)
 
+    def compute_validated(self) -> int:
+        """Sequence up to which everybody active has confirmed what we share."""
+        return self.compute_needed_from() or 0
+
     def take_changes(self) -> Iterator[tuple[str, bytes]]:
         changed, self.changed = self.changed, set()
         for peer in changed:

@@ -67,6 +67,11 @@ def verify_token(secret: bytes, token: bytes, now: float) -> bytes:
     return device
 
 
+def get_expiry(token: bytes) -> float:
+    """Of a token that holds."""
+    return float(EXPIRY.unpack_from(token, DEVICE_BYTES)[0])
+
+
 def verify_mac(secret: bytes, purpose: bytes, device: bytes, sealed: bytes, now: float) -> None:
     expiry, mac = sealed[: EXPIRY.size], sealed[EXPIRY.size :]
     if len(device) != DEVICE_BYTES or len(sealed) != CHALLENGE_BYTES:

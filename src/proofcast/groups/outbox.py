@@ -6,6 +6,7 @@ crash the same bytes are sent again, never others under a used key.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from struct import Struct
 
 from proofcast.errors import InvalidRequest, Reason
 from proofcast.groups.histories import Histories
@@ -24,6 +25,8 @@ from proofcast.groups.session import Sessions
 from proofcast.groups.wire import WireReader
 
 Changes = dict[str, bytes | None]
+TOLD = Struct(">32sII")
+"""A recipient and the generations, ours and its own, that its payload named."""
 OVERHEAD_BYTES = 142
 """Of a common ciphertext over its body."""
 
@@ -67,9 +70,7 @@ class Outgoing:
         return self.first is not None and self.returned == len(self.series.messages)
 
     def encode(self) -> bytes:
-        told = b"".join(
-            peer + own.to_bytes(4, "big") + other.to_bytes(4, "big") for peer, (own, other) in self.told.items()
-        )
+        told = b"".join([TOLD.pack(peer, own, other) for peer, (own, other) in self.told.items()])
         head = (self.first or 0).to_bytes(8, "big") + self.returned.to_bytes(2, "big")
         return head + len(self.told).to_bytes(4, "big") + told + self.series.encode()
 

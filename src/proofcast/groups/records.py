@@ -9,6 +9,8 @@ from proofcast.groups.histories import PREFIX
 from proofcast.groups.outbox import Draft, parse_draft
 from proofcast.groups.wire import WireReader
 
+Changes = dict[str, bytes | None]
+"""Name to value; None forgets it."""
 META = Struct(">QQQIBBQQd")
 META_NAME = "client"
 BACKUP_NAME = "backup"
@@ -39,6 +41,24 @@ def parse_meta(data: bytes) -> Meta:
     counters = counter, acknowledged, drafts_from, generation
     sent_end, received_end = (None if end == NONE else end for end in (sent, received))
     return Meta(*counters, bool(restored), bool(suspended), sent_end, received_end, fallback_at)
+
+
+def encode_changes(changes: Mapping[str, bytes | None]) -> bytes:
+    """Any number of (u16 n | name in UTF-8 | 0 u8, or 1 u8 | u32 n | value)."""
+    parts = []
+    for name, value in changes.items():
+        encoded = name.encode()
+        parts += [len(encoded).to_bytes(2, "big"), encoded]
+        parts += [b"\0"] if value is None else [b"\1", len(value).to_bytes(4, "big"), value]
+    return b"".join(parts)
+
+
+def parse_changes(data: bytes) -> Changes:
+    reader, changes = WireReader(data, "a journal's entry"), Changes()
+    while reader.at < len(data):
+        name = reader.take(reader.number(2)).decode()
+        changes[name] = reader.take(reader.number(4)) if reader.number(1) else None
+    return changes
 
 
 def encode_held(deliver: outputs.Deliver) -> bytes:

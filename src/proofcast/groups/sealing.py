@@ -13,6 +13,7 @@ has one length whatever it says, so that its length shows only whether a session
 import hmac
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from hashlib import sha256
 from struct import Struct
 
@@ -29,6 +30,8 @@ PAYLOAD_BYTES = PAYLOAD.size
 NONCE = bytes(12)
 HEADER_BYTES = 1 + SALT_BYTES + 32
 HAS_VALIDATION = 1
+LISTS_MAX = 64
+"""Of recipients whose digest is remembered: a device writes to the same few groups."""
 
 
 class Sort(IntEnum):
@@ -83,6 +86,7 @@ def parse_payload(data: bytes) -> Payload:
     return Payload(key, None if is_silent else head, int.from_bytes(index, "big"), generation, peer_generation)
 
 
+@lru_cache(LISTS_MAX)
 def compute_recipients_digest(recipients: tuple[bytes, ...]) -> bytes:
     return sha256(b"pcg1/rcp" + len(recipients).to_bytes(2, "big") + b"".join(recipients)).digest()
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from hashlib import sha256
+from operator import lt
 from struct import Struct
 
 from proofcast.groups.proof import ABSENT, Row, compute_name
@@ -32,6 +33,7 @@ SERIES_HEAD = Struct(">B32sQH")
 LENGTH = Struct(">I")
 SIZE = Struct(">H")
 ENVELOPE = Struct(">32sBH")
+FORM_AND_LENGTH = Struct(">BH")
 FORM_AND_LENGTH_BYTES = 3
 
 
@@ -85,9 +87,9 @@ class Message:
         return tuple(envelope.recipient for envelope in self.envelopes)
 
     def encode(self) -> bytes:
-        parts = [len(self.common).to_bytes(4, "big"), self.common, len(self.envelopes).to_bytes(2, "big")]
+        parts = [LENGTH.pack(len(self.common)), self.common, SIZE.pack(len(self.envelopes))]
         for one in self.envelopes:
-            parts += [one.recipient, bytes([one.form]), len(one.ciphertext).to_bytes(2, "big"), one.ciphertext]
+            parts += (ENVELOPE.pack(one.recipient, one.form, len(one.ciphertext)), one.ciphertext)
         return b"".join(parts)
 
 
@@ -210,18 +212,19 @@ def scan_message(data: bytes, at: int, sender: bytes) -> tuple[ScannedMessage, i
     common, at = data[begin + LENGTH.size : at], at + SIZE.size
     opening, recipients, envelopes = data[begin:at], [], []
     for _ in range(size):
-        recipient, form, length = ENVELOPE.unpack_from(data, at)
+        begin = at + ID_BYTES
+        form, length = FORM_AND_LENGTH.unpack_from(data, begin)
         if form > FORM_MAX or length > CIPHERTEXT_BYTES_MAX:
             raise refuse(f"the series has a ciphertext of form `{form}` and `{length}` bytes: not allowed")
-        begin, at = at + ID_BYTES, at + ENVELOPE.size + length
-        recipients.append(recipient)
+        recipients.append(data[at:begin])
+        at = begin + FORM_AND_LENGTH_BYTES + length
         envelopes.append(data[begin:at])
     verify_recipients(recipients, sender)
     return ScannedMessage(opening, common, recipients, envelopes), at
 
 
 def verify_recipients(recipients: list[bytes], sender: bytes) -> None:
-    if recipients != sorted(set(recipients)):
+    if not all(map(lt, recipients, recipients[1:])):
         raise refuse("the recipients of a message are not sorted and unique")
     if sender not in recipients:
         raise refuse(f"the recipients of a message do not include its sender `{sender.hex()}`")

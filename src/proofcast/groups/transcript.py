@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import sha256
-from struct import Struct
+from struct import Struct, pack
 
 from proofcast.groups.wire import WireReader
 
@@ -100,14 +100,13 @@ class Transcript:
     def encode(self) -> bytes:
         flags = (self.is_dormant, self.is_paused)
         head = HEAD.pack(*self.generations, *flags, self.offset, self.validated, len(self.digests))
-        entries = (seq.to_bytes(8, "big") + digest for seq, digest in zip(self.sequences, self.digests, strict=True))
-        return head + b"".join(entries)
+        return head + pack(f">{len(self.sequences)}Q", *self.sequences) + b"".join(self.digests)
 
 
 def parse_transcript(data: bytes) -> Transcript:
     reader = WireReader(data, "a stored transcript")
     own, peer, dormant, paused, offset, validated, count = HEAD.unpack(reader.take(HEAD.size))
-    entries = [(reader.number(8), reader.take(32)) for _ in range(count)]
+    sequences = [reader.number(8) for _ in range(count)]
+    digests = [reader.take(32) for _ in range(count)]
     reader.finish()
-    sequences, digests = [sequence for sequence, _ in entries], [digest for _, digest in entries]
     return Transcript((own, peer), digests, sequences, offset, validated, bool(dormant), bool(paused))

@@ -2,10 +2,8 @@
 
 import asyncio
 
-from aiohttp import web
-
 from proofcast.groups.io.desk import Desk
-from proofcast.groups.io.doors import make_application
+from proofcast.groups.io.doors import open_doors
 from proofcast.groups.io.processes import Assignment, LinkKind, open_link, run_child
 
 
@@ -14,12 +12,10 @@ async def run(assignment: Assignment) -> None:
     desk = Desk(options, number, assignment.facts["last"])
     desk.sequencer = await open_link(assignment.links["sequencer"], desk.receive)
     attestor = await open_link(assignment.links["attestor"], desk.receive)
-    runner = web.AppRunner(make_application(desk), access_log=None, handle_signals=False)
-    await runner.setup()
-    site = web.TCPSite(runner, options.host, options.port + number if options.port else 0, backlog=1024)
-    await site.start()
-    desk.sequencer.send(LinkKind.READY, runner.addresses[0][1])
-    await asyncio.wait([desk.sequencer.closed, attestor.closed], return_when=asyncio.FIRST_COMPLETED)
+    port = options.port + number if options.port else 0
+    async with open_doors(desk, options.host, port) as port:
+        desk.sequencer.send(LinkKind.READY, port)
+        await asyncio.wait([desk.sequencer.closed, attestor.closed], return_when=asyncio.FIRST_COMPLETED)
 
 
 if __name__ == "__main__":

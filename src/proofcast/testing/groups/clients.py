@@ -147,7 +147,7 @@ class Device:
         sessions = OlmSessions(self.identity, self.disk)
         self.client = Client(self.id, self.server.server_key, sessions, self.random.randbytes, self.settings)
         if self.make_outbox is not None:
-            self.client.outbox = self.make_outbox(self.client)
+            self.client.use_outbox(self.make_outbox(self.client))
         self.client.load(self.disk)
 
     def connect(self, now: float) -> None:

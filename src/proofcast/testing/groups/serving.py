@@ -6,14 +6,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from random import Random
 
-from aiohttp import web
 from nacl.signing import SigningKey
 
 from proofcast.errors import InvalidRequest, Reason
 from proofcast.groups.frame import EntryKind
 from proofcast.groups.identity import parse_bundle
 from proofcast.groups.inbox import Packet, split_bundles
-from proofcast.groups.io.doors import make_application
+from proofcast.groups.io.doors import open_doors
 from proofcast.groups.io.processes import Options
 from proofcast.groups.io.reception import Arrivals, DeviceFacts
 from proofcast.groups.io.sequencer import Running
@@ -110,12 +109,7 @@ class LyingReception:
 async def run_lying_server(options: Options, plan: Plan, announce: Callable[[Running], None]) -> None:
     """Serve until cancelled; everything is forgotten afterwards."""
     reception = LyingReception(LyingServer(SigningKey.generate(), Random()), plan)
-    runner = web.AppRunner(make_application(reception), access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, options.host, options.port).start()
-    reception.urls = [f"http://{options.host}:{runner.addresses[0][1]}"]
-    announce(Running(reception.key.public, tuple(reception.urls), 0))
-    try:
+    async with open_doors(reception, options.host, options.port) as port:
+        reception.urls = [f"http://{options.host}:{port}"]
+        announce(Running(reception.key.public, tuple(reception.urls), 0))
         await reception.close_epochs(options.epoch_s)
-    finally:
-        await runner.cleanup()
