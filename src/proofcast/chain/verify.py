@@ -20,6 +20,8 @@ Positions of logs are counted, not read, so they have neither gaps nor repeats.
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise
+from operator import gt
 
 from proofcast.chain.profile import Blooms, ChainProfile
 from proofcast.chain.segment import BlockId, Segment
@@ -150,19 +152,20 @@ def verify_receipts(receipts: tuple[bytes, ...], header: Header, profile: ChainP
 
 
 def verify_gas(columns: LogColumns, header: Header) -> None:
-    before = 0
-    for index, gas in enumerate(read_integers(columns.cumulative_gas)):
-        if gas < before:
-            raise InvalidInput(
-                Reason.DISAGREES,
-                f"in block `{header.number}` the gas used falls from `{before}` to `{gas}` at receipt `{index}`",
-                hint=HINT,
-            )
-        before = gas
-    if before != header.gas_used:
+    used = read_integers(columns.cumulative_gas)
+    if any(map(gt, used, islice(used, 1, None))):
+        index = next(index for index, (before, gas) in enumerate(pairwise(used), 1) if before > gas)
         raise InvalidInput(
             Reason.DISAGREES,
-            f"the receipts of block `{header.number}` used `{before}` gas, its header says `{header.gas_used}`",
+            f"in block `{header.number}` the gas used falls from `{used[index - 1]}` to `{used[index]}` "
+            f"at receipt `{index}`",
+            hint=HINT,
+        )
+    total = used[-1] if used else 0
+    if total != header.gas_used:
+        raise InvalidInput(
+            Reason.DISAGREES,
+            f"the receipts of block `{header.number}` used `{total}` gas, its header says `{header.gas_used}`",
             hint=HINT,
         )
 

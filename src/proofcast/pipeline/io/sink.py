@@ -1,13 +1,12 @@
 """How a batch of steps gets into all tables."""
 
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
 from proofcast.pipeline.decoding import Abi
 from proofcast.pipeline.io.files import FILES, TableFile, WriteRequest, parse_file, write_tasks
-from proofcast.pipeline.io.tables import Tables
+from proofcast.pipeline.io.tables import Tables, get_absolute
 from proofcast.pipeline.offsets import Offset
 from proofcast.pipeline.schemas import Table, convert_schema
 
@@ -29,10 +28,11 @@ class TableSink:
         """`kept` are the tables that are filled, `blocks` among them; the others stay empty."""
         assert Table.BLOCKS in kept, "`blocks` says how far the others are whole"
         self._tables, self._abis, self._watch = tables, tuple(abis), watch
+        begun = tables.exists(spark)
         tables.create(spark)
-        self.end = tables.find_end(spark)
+        self.end = tables.find_end(spark) if begun else None
         """How far all tables are whole."""
-        ends = tables.find_ends(spark, self.end)
+        ends = tables.find_ends(spark, self.end) if begun else dict.fromkeys(Table)
         self._ends = {table: ends[table] for table in Table if table in kept}
 
     def write(self, batch: DataFrame, batch_id: int) -> None:
@@ -49,8 +49,3 @@ class TableSink:
             self._tables.append(spark, table, [file for file in files if file.table is table], end)
         self.end, self._ends = end, dict.fromkeys(self._ends, end)
         self._watch(end)
-
-
-def get_absolute(folder: str) -> str:
-    """Workers may run elsewhere than here."""
-    return folder if "://" in folder else str(Path(folder).absolute())

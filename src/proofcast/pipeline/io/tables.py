@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sql
@@ -36,16 +38,20 @@ class Tables:
         return f"{self.folder}/{table}"
 
     def get_name(self, table: Table) -> str:
-        """For SQL."""
-        return f"delta.`{self.get_path(table).replace('`', '``')}`"
+        """For SQL, which takes a path that is not absolute for a name in its catalogue."""
+        return f"delta.`{get_absolute(self.get_path(table)).replace('`', '``')}`"
 
     def exists(self, spark: SparkSession, table: Table = Table.BLOCKS) -> bool:
         """Was anything ever committed? A folder alone may be what a full disk left of the first attempt."""
-        assert spark._jvm is not None
-        path = spark._jvm.org.apache.hadoop.fs.Path(self.get_path(table), "_delta_log")
-        files = path.getFileSystem(spark._jsc.hadoopConfiguration())
-        listed = files.listStatus(path) if files.exists(path) else ()
+        files, log = self._open_log(spark, table)
+        listed = files.listStatus(log) if files.exists(log) else ()
         return any(COMMIT.match(found.getPath().getName()) and found.getLen() for found in listed)
+
+    def _open_log(self, spark: SparkSession, table: Table) -> tuple[Any, Any]:
+        """Delta's log of a table, as Hadoop has it: the file system and the path."""
+        assert spark._jvm is not None
+        log = spark._jvm.org.apache.hadoop.fs.Path(self.get_path(table), "_delta_log")
+        return log.getFileSystem(spark._jsc.hadoopConfiguration()), log
 
     def read(self, spark: SparkSession, table: Table) -> DataFrame:
         return spark.read.format("delta").load(self.get_path(table))
@@ -75,9 +81,17 @@ class Tables:
         """Make the tables that are not there yet, empty, over whatever a full disk left of them; `blocks` last."""
         for table in Table:
             if not self.exists(spark, table):
-                empty = spark.createDataFrame([], get_spark_schema(table)).write.format("delta").mode("append")
-                seldom = empty.option("delta.checkpointInterval", str(COMMITS_PER_CHECKPOINT))
-                seldom.clusterBy(*CLUSTERED_BY[table]).save(self.get_path(table))
+                files, log = self._open_log(spark, table)
+                files.delete(log, True)
+                spark.sql(self._describe(table))
+
+    def _describe(self, table: Table) -> str:
+        columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in get_spark_schema(table))
+        return (
+            f"CREATE TABLE {self.get_name(table)} ({columns}) USING delta "
+            f"CLUSTER BY ({', '.join(CLUSTERED_BY[table])}) "
+            f"TBLPROPERTIES (delta.checkpointInterval = {COMMITS_PER_CHECKPOINT})"
+        )
 
     def append(self, spark: SparkSession, table: Table, files: Sequence[TableFile], end: Offset) -> None:
         """Add files, all or none, up to a place."""
@@ -101,3 +115,8 @@ def find_end(rows: DataFrame) -> Offset | None:
 
 def parse_place(place: Row) -> Offset:
     return Offset(place["sequence"], place["number"], bytes(place["block_hash"]))
+
+
+def get_absolute(folder: str) -> str:
+    """For whoever runs elsewhere than here."""
+    return folder if "://" in folder else str(Path(folder).absolute())
