@@ -20,21 +20,24 @@ from multiaddr import Multiaddr
 
 from proofcast.errors import InvalidRequest, Unavailable
 from proofcast.overlay.identity import Contact, Ed25519Signer, verify_ed25519
-from proofcast.overlay.io.host import PROTOCOL, Host, make_peer_id, open_host, parse_address
+from proofcast.overlay.io.host import PATIENCE_S, PROTOCOL, Host, Line, make_peer_id, open_host, parse_address
 from proofcast.overlay.io.kad import ask_find_node, make_kad_server
 from proofcast.overlay.io.store import PeerStore
 from proofcast.overlay.kademlia import Table
-from proofcast.overlay.messages import FindNode
+from proofcast.overlay.messages import Ack, FindNode, Notify
 from proofcast.overlay.outputs import Output, Send
 from proofcast.overlay.peer import Peer
+from proofcast.overlay.records import Event, EventId, sign_event
 from proofcast.overlay.seen import Mark
-from proofcast.overlay.settings import Settings
+from proofcast.overlay.settings import PAYLOAD_BYTES_MAX, Settings
+from proofcast.routing.attributes import parse_attributes
 from proofcast.testing.overlay.hosts import LISTEN, HostStage
 from proofcast.testing.overlay.scenario import find_differences
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # py-libp2p warns of its own deprecations
 HERE = Path(__file__).parent
 KAD = "/proofcast/test/kad/1.0.0"
+BIG = bytes(PAYLOAD_BYTES_MAX)
 
 STORY = """
 peers 8 bucket_contacts=8 capacity=4
@@ -117,6 +120,42 @@ def test_connections_are_reused() -> None:
     trio.run(run)
 
 
+def test_acknowledgements_wait_for_company() -> None:
+    """They are written with the next message, or after a while; anything else is written at once."""
+
+    async def run() -> None:
+        line = Line(Contact(b"k", "", b""))
+        line.add(Ack(EventId(b"p", 1, 1), 1, None))
+        assert trio.current_time() < line.due <= trio.current_time() + PATIENCE_S
+        line.add(FindNode(1))
+        assert line.due <= trio.current_time()
+        assert await line.wait_until_due(0.0)
+        line.close()
+        assert not await line.wait_until_due(float("inf"))
+
+    trio.run(run)
+
+
+@pytest.mark.slow
+def test_more_than_a_window_passes() -> None:
+    """Ten megabytes in large events: the reader gives the muxer's window back, not at every read but in time."""
+
+    async def run() -> None:
+        async with (
+            open_host(b"a" * 32, LISTEN, make_peer, ignore) as one,
+            open_host(b"b" * 32, LISTEN, make_peer, ignore) as other,
+        ):
+            contact = await one.greet(other.peer.seat.contact.address)
+            for number in range(40):
+                event = Event(EventId(one.peer.seat.contact.public_key, 1, number), 0, parse_attributes("big T"), BIG)
+                one.carry_out([Send(contact, Notify(sign_event(one.peer.seat.signer, event), 1, None))])
+            with trio.fail_after(60):
+                while other.peer.seat.counts["redundant"] < 40:
+                    await trio.sleep(0.01)
+
+    trio.run(run)
+
+
 @pytest.mark.slow
 def test_story_comes_out_as_in_the_simulator() -> None:
     with HostStage() as stage:
@@ -135,6 +174,22 @@ def test_stored_state_survives(tmp_path: Path) -> None:
     assert (again.seed, again.load_marks()) == (seed, (mark,))
     assert again.load_subscriptions() == [("surf T", 1.5)]
     assert again.load_contacts() == [Contact(b"k", "/a", b"s")]
+    again.close()
+
+
+def test_kept_events_survive_until_they_are_taken(tmp_path: Path) -> None:
+    store = PeerStore(tmp_path / "peer")
+    events = [Event(EventId(b"p", 1, number), 5, parse_attributes("surf T"), b"x", b"s") for number in (1, 2, 3)]
+    for event in events:
+        assert store.save_delivery(Mark(b"p", 1, event.id.sequence, 1), event, ["surf T"]) == 0
+    assert store.save_delivery(Mark(b"q", 1, 1, 1), events[0], []) == 0
+    store.close()
+    again = PeerStore(tmp_path / "peer")
+    (first, event), *rest = again.read_inbox("surf T", 9)
+    assert [event, *(one for _, one in rest)] == events
+    again.empty_inbox("surf T", first)
+    assert again.count_inbox("surf T") == 2
+    assert {mark.newest for mark in again.load_marks()} == {3, 1}
     again.close()
 
 

@@ -5,25 +5,27 @@ import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO
 
 import click
 
-from proofcast.cli.output import emit, format_table, note
-from proofcast.errors import Reason, Unavailable
+from proofcast.cli.output import emit, format_record, format_table, note
+from proofcast.cli.peer_options import STATE_OPTION
+from proofcast.cli.values import ADDRESS, TOPIC
+from proofcast.client.checking import Wanted
+from proofcast.client.values import HASH_LENGTH, parse_hex
+from proofcast.cloudevents import parse_structured
+from proofcast.errors import InvalidInput, Reason, Unavailable
+from proofcast.event import Event
+from proofcast.gateway.envelope import is_envelope, parse_envelope
+from proofcast.gateway.signed import verify_signed
+from proofcast.gateway.witness import Witness
+from proofcast.onchain.io.artefacts import get_contracts
 from proofcast.overlay.io.control import ask, watch
 from proofcast.overlay.io.options import SOCKET_NAME, PeerOptions
 from proofcast.routing.attributes import parse_attributes
 from proofcast.routing.predicate import matches, parse_predicate
 
-DEFAULT_STATE = Path(".proofcast/peer")
-STATE_OPTION = click.option(
-    "--state",
-    type=click.Path(path_type=Path),
-    default=DEFAULT_STATE,
-    envvar="PROOFCAST_PEER_DIR",
-    show_default=True,
-    help="Folder of this peer: key, subscriptions, known peers, socket.",
-)
 JSON_FLAG = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -68,11 +70,28 @@ def start(
     "--past", "past_s", type=click.FloatRange(0), default=0.0, help="Also events of the last so many seconds."
 )
 @click.option("--count", type=click.IntRange(0), help="End after so many events; 0 only subscribes.")
+@click.option("--trust", default="", metavar="HASH", help="Hash of a block that you trust: check what gateways carry.")
+@click.option("--topic", type=TOPIC, help="Only carried events of this topic; with `--trust`.")
+@click.option("--topics", type=ADDRESS, help="`Topics`, where it is not at its usual address; with `--trust`.")
 @JSON_FLAG
 @click.argument("predicate")
-def subscribe(state: Path, past_s: float, count: int | None, as_json: bool, predicate: str) -> None:
-    """Subscribe to what matches PREDICATE, e.g. `surf T/price R 1000 1500`, and print the events as they come."""
+def subscribe(
+    state: Path,
+    past_s: float,
+    count: int | None,
+    trust: str,
+    topic: bytes | None,
+    topics: bytes | None,
+    as_json: bool,
+    predicate: str,
+) -> None:
+    """Subscribe to what matches PREDICATE, e.g. `surf T/price R 1000 1500`, and print the events as they come.
+
+    With `--trust` only events of a chain are printed that a gateway carried and that are proven by a block you trust.
+    """
     wanted = parse_predicate(predicate)
+    trusted = parse_hex("trust", trust, HASH_LENGTH)
+    witness = Witness(trusted, Wanted(contract=get_contracts(topics).topics, topic=topic or b"")) if trusted else None
     answer = ask(state / SOCKET_NAME, {"do": "subscribe", "predicate": predicate, "past_s": past_s})
     note(f"subscribed to {answer['predicate']}" + ("" if answer["active"] else ", but the path is not confirmed yet"))
     printed = 0
@@ -80,11 +99,63 @@ def subscribe(state: Path, past_s: float, count: int | None, as_json: bool, pred
         return
     for event in watch(state / SOCKET_NAME):
         if matches(wanted, parse_attributes(event["attributes"])):
-            payload = base64.b64decode(event["payload"]).decode(errors="replace")
-            emit(as_json, event, f"{event['attributes']}  {payload}".rstrip())
-            printed += 1
+            printed += show_event(event, witness, as_json)
             if printed == count:
                 return
+
+
+def show_event(event: dict[str, object], witness: Witness | None, as_json: bool) -> bool:
+    """Print it, unless it is to be proven and is not."""
+    payload = base64.b64decode(str(event["payload"]))
+    if witness is None:
+        emit(as_json, event, f"{event['attributes']}  {describe_payload(payload)}".rstrip())
+        return True
+    try:
+        proven = witness.verify(payload)
+    except InvalidInput as error:
+        note(f"refused `{event['event']}`: {error} ({error.hint})")
+        return False
+    emit(as_json, event | {"proven": describe_proven(proven)}, f"{proven.trust}  {event['attributes']}  {show(proven)}")
+    return True
+
+
+def describe_payload(payload: bytes) -> str:
+    if not is_envelope(payload):
+        return payload.decode(errors="replace")
+    carried = parse_structured(parse_envelope(payload).event).event
+    return f"{show(carried)} (carried from {carried.source}, not checked: give `--trust`)"
+
+
+def show(carried: Event) -> str:
+    return f"{carried.step} {carried.sequence}  {carried.payload.decode(errors='replace')}"
+
+
+def describe_proven(proven: Event) -> dict[str, object]:
+    return {
+        "trust": str(proven.trust),
+        "step": str(proven.step),
+        "source": proven.source,
+        "topic": proven.topic,
+        "sequence": proven.sequence,
+        "publisher": proven.publisher,
+        "block": proven.position.block_number,
+        "block_hash": proven.position.block_hash,
+        "payload": proven.payload,
+    }
+
+
+@peer.command()
+@JSON_FLAG
+@click.argument("file", type=click.File("rb"))
+def verify(file: IO[bytes], as_json: bool) -> None:
+    """Check that FILE, a payload as `proofcast gateway to-topic` published it, is signed by the peer it names."""
+    event = verify_signed(file.read())
+    record = {
+        "peer": f"0x{event.id.publisher.hex()}",
+        "attributes": str(event.attributes),
+        "payload": event.payload.decode(errors="replace"),
+    }
+    emit(as_json, record, format_record(record))
 
 
 @peer.command()

@@ -19,7 +19,7 @@ import cbor2
 from proofcast.errors import InvalidInput, InvalidRequest, Reason
 from proofcast.overlay.identity import KEY_BITS
 from proofcast.overlay.messages import Message
-from proofcast.overlay.records import format_text
+from proofcast.overlay.records import Event, format_text
 from proofcast.overlay.settings import FRAME_BYTES_MAX
 from proofcast.routing.attributes import EventAttributes, parse_attributes
 from proofcast.routing.predicate import Predicate, parse_predicate
@@ -27,6 +27,7 @@ from proofcast.routing.predicate import Predicate, parse_predicate
 LENGTH_BYTES_MAX = 3
 """Bytes of a varint up to `FRAME_BYTES_MAX`."""
 SCALARS = (int, bytes, str, bool)
+NUMBER_MAX = (1 << KEY_BITS) - 1
 
 Convert = Callable[[object], object]
 
@@ -50,7 +51,13 @@ def keep(value: object) -> object:
 def parse_scalar(kind: type, value: object) -> object:
     if type(value) is not kind:
         raise refuse(f"a `{type(value).__name__}` stands where a `{kind.__name__}` belongs")
-    if isinstance(value, int) and not 0 <= value < 1 << KEY_BITS:
+    return value
+
+
+def parse_number(value: object) -> object:
+    if type(value) is not int:
+        raise refuse(f"a `{type(value).__name__}` stands where a `int` belongs")
+    if not 0 <= value <= NUMBER_MAX:
         raise refuse(f"a number of `{value.bit_length()}` bits is out of range")
     return value
 
@@ -96,19 +103,25 @@ def parse_optional(codec: Codec, value: object) -> object:
     return None if value is None else codec.parse(value)
 
 
-def encode_record(names: list[str], codecs: list[Codec], value: object) -> object:
-    return [codec.encode(getattr(value, name)) for name, codec in zip(names, codecs, strict=True)]
+def encode_record(names: list[str], changed: list[tuple[int, Convert]], value: object) -> object:
+    """The fields as they are, but for those that have another form outside."""
+    items = [getattr(value, name) for name in names]
+    for place, encode in changed:
+        items[place] = encode(items[place])
+    return items
 
 
-def parse_record(kind: type, codecs: list[Codec], value: object) -> object:
+def parse_record(kind: type, parsers: list[Convert], value: object) -> object:
     items = verify_array(value)
-    if len(items) != len(codecs):
-        raise refuse(f"a record has `{len(items)}` fields instead of `{len(codecs)}`")
-    record: object = kind(*(codec.parse(item) for codec, item in zip(codecs, items, strict=True)))
+    if len(items) != len(parsers):
+        raise refuse(f"a record has `{len(items)}` fields instead of `{len(parsers)}`")
+    record: object = kind(*[parse(item) for parse, item in zip(parsers, items, strict=True)])
     return record
 
 
 def make_codec(kind: object) -> Codec:
+    if kind is int:
+        return Codec(keep, parse_number)
     if kind in SCALARS:
         return Codec(keep, partial(parse_scalar, cast(type, kind)))
     if kind is Predicate:
@@ -129,7 +142,9 @@ def make_record_codec(kind: type) -> Codec:
     hints = get_type_hints(kind)
     names = [field.name for field in fields(kind) if field.init] if is_dataclass(kind) else list(hints)
     codecs = [make_codec(hints[name]) for name in names]
-    return Codec(partial(encode_record, names, codecs), partial(parse_record, kind, codecs))
+    changed = [(place, codec.encode) for place, codec in enumerate(codecs) if codec.encode is not keep]
+    parsers = [codec.parse for codec in codecs]
+    return Codec(partial(encode_record, names, changed), partial(parse_record, kind, parsers))
 
 
 # --- messages and frames
@@ -154,6 +169,18 @@ def parse_message(data: bytes) -> Message:
     if type(tag) is not int or not 0 <= tag < len(CODECS):
         raise refuse(f"`{tag!r:.40}` is no kind of message")
     return cast(Message, CODECS[tag].parse(items))
+
+
+def encode_event(event: Event) -> bytes:
+    return cbor2.dumps(make_record_codec(Event).encode(event))
+
+
+def parse_event(data: bytes) -> Event:
+    """Of a store of our own, or of whoever says that it is one: whether it is signed is another question."""
+    try:
+        return cast(Event, make_record_codec(Event).parse(cbor2.loads(data)))
+    except (cbor2.CBORError, ValueError, RecursionError, OverflowError, MemoryError):
+        raise refuse("an event is no array of CBOR") from None
 
 
 def encode_frame(message: Message) -> bytes:

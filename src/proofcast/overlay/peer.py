@@ -60,7 +60,7 @@ from proofcast.overlay.messages import (
     Unable,
 )
 from proofcast.overlay.outputs import Output, Send
-from proofcast.overlay.records import EventId
+from proofcast.overlay.records import Event, EventId
 from proofcast.overlay.scoutsubs import ScoutSubs
 from proofcast.overlay.seat import Seat
 from proofcast.overlay.seen import Mark, Seen
@@ -114,7 +114,16 @@ class Peer:
 
     def publish(self, attributes: EventAttributes, payload: bytes, now: float) -> tuple[EventId, list[Output]]:
         """Publish by ScoutSubs, and to the own groups that the event belongs to; `Settle` says when it is safe."""
-        event = self.scout.publishing.make_event(attributes, payload, now)
+        return self._publish(self.scout.publishing.make_event(attributes, payload, now), now)
+
+    def publish_at(
+        self, session: int, sequence: int, born_ms: int, attributes: EventAttributes, payload: bytes, now: float
+    ) -> tuple[EventId, list[Output]]:
+        """The same with an id of the caller's choice: repeated after a crash, it is delivered to nobody twice."""
+        event = self.scout.publishing.make_event_at(session, sequence, born_ms, attributes, payload)
+        return self._publish(event, now)
+
+    def _publish(self, event: Event, now: float) -> tuple[EventId, list[Output]]:
         self.fast.publish(event, now)
         self.scout.publishing.publish(event, now)
         return event.id, self._take_outputs(now)

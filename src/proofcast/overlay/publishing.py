@@ -31,10 +31,17 @@ class Publishing:
         self.outgoing: dict[EventId, Outgoing] = {}
 
     def make_event(self, attributes: EventAttributes, payload: bytes, now: float) -> Event:
-        verify_publishable(attributes, payload)
+        event = self.make_event_at(self._session, self._sequence + 1, get_ms(now), attributes, payload)
         self._sequence += 1
-        event_id = EventId(self._seat.contact.public_key, self._session, self._sequence)
-        return sign_event(self._seat.signer, Event(event_id, get_ms(now), attributes, payload))
+        return event
+
+    def make_event_at(
+        self, session: int, sequence: int, born_ms: int, attributes: EventAttributes, payload: bytes
+    ) -> Event:
+        """With a place that the caller has chosen; made twice of the same values it is the same event."""
+        verify_publishable(attributes, payload)
+        event_id = EventId(self._seat.contact.public_key, session, sequence)
+        return sign_event(self._seat.signer, Event(event_id, born_ms, attributes, payload))
 
     def publish(self, event: Event, now: float) -> None:
         if len(self.outgoing) >= UNACCEPTED_MAX:

@@ -1,5 +1,6 @@
 """Talking to a peer process over its local socket."""
 
+import base64
 import json
 import socket
 from collections.abc import Iterator
@@ -7,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from proofcast.errors import InvalidInput, InvalidRequest, Reason, Unavailable
+from proofcast.overlay.records import Event, EventId
+from proofcast.routing.attributes import parse_attributes
 
 
 def connect(path: Path) -> socket.socket:
@@ -41,3 +44,15 @@ def watch(path: Path) -> Iterator[dict[str, Any]]:
         file.flush()
         for line in file:
             yield json.loads(line)
+
+
+def read_event(row: dict[str, Any]) -> Event:
+    """A delivered event as the peer's socket gives it."""
+    _, session, sequence = str(row["event"]).split("/")
+    return Event(
+        EventId(bytes.fromhex(row["publisher"]), int(session), int(sequence)),
+        int(row["born_ms"]),
+        parse_attributes(row["attributes"]),
+        base64.b64decode(row["payload"]),
+        base64.b64decode(row["signature"]),
+    )

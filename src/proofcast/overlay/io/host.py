@@ -34,18 +34,22 @@ from proofcast.overlay.identity import (
     verify_ed25519,
 )
 from proofcast.overlay.io.kad import PRIVATE_KAD, ask_find_node, make_kad_server
-from proofcast.overlay.messages import Hello, Message
+from proofcast.overlay.io.reading import StreamReader
+from proofcast.overlay.messages import Ack, Hello, Message, Settled
 from proofcast.overlay.outputs import Output, Send
 from proofcast.overlay.peer import Peer
 
 PROTOCOL = "/proofcast/overlay/1.0.0"
-READ_BYTES = 65_536
 WAITING_MAX = 5_000
 """Messages that wait for one neighbour; more are dropped and counted, and repeated by whoever awaits an answer."""
 DIAL_S_MAX = 10.0
 """py-libp2p needs 12 ms on one machine; a silent address must not hold its messages for longer."""
 REST_S = 0.020
 """Between two writes to a neighbour, because a write costs as much as ten messages; after a pause none waits."""
+PATIENT = (Ack, Settled)
+"""Nobody waits for these but memory: they go with the next message, or when they have waited for a while."""
+PATIENCE_S = 0.5
+"""Far below the seconds after which a missing acknowledgement has an event sent again, on every step of a deep tree."""
 CLOSE_S_MAX = 2.0
 """Neighbours that do not let go must not keep a host from ending."""
 LINES_MAX = 200
@@ -61,8 +65,30 @@ class Line:
     contact: Contact
     stream: INetStream | None = None
     waiting: list[Message] = field(default_factory=list)
+    due: float = float("inf")
+    """When what waits is to be written, by trio's clock."""
     wake: trio.Event = field(default_factory=trio.Event)
     used: float = 0.0
+    is_closed: bool = False
+
+    def close(self) -> None:
+        self.is_closed = True
+        self.wake.set()
+
+    def add(self, message: Message) -> None:
+        self.waiting.append(message)
+        due = trio.current_time() + (PATIENCE_S if isinstance(message, PATIENT) else 0.0)
+        if due < self.due:
+            self.due = due
+            self.wake.set()
+
+    async def wait_until_due(self, rested: float) -> bool:
+        """False where the line was closed meanwhile."""
+        while not self.is_closed and (due := max(self.due, rested)) > trio.current_time():
+            self.wake = trio.Event()
+            with trio.move_on_at(due):
+                await self.wake.wait()
+        return not self.is_closed
 
 
 class Host:
@@ -106,7 +132,7 @@ class Host:
                     await self._open(line)
                 await self._greetings[public_key].wait()
         except FAILURES:
-            self._lines.pop(public_key, None)
+            self._lines.pop(public_key, line).close()
             message = f"no peer answers at `{address}`"
             raise Unavailable(Reason.NO_ANSWER, message, hint="is it running, and is the address whole?") from None
         return self._known[public_key]
@@ -126,8 +152,9 @@ class Host:
         try:
             with trio.fail_after(DIAL_S_MAX):
                 await self.libp2p.connect(partner)
-            own = self.libp2p.get_id().to_bytes()
-            return await ask_find_node(self.libp2p, partner.peer_id, own, kad_protocol)
+            own = self.libp2p.get_id()
+            named = await ask_find_node(self.libp2p, partner.peer_id, own.to_bytes(), kad_protocol)
+            return [address for address in named if not address.endswith(f"/p2p/{own}")]
         except (*FAILURES, Unavailable):
             return []
 
@@ -156,8 +183,7 @@ class Host:
         if len(line.waiting) >= WAITING_MAX:
             self.dropped += 1
             return
-        line.waiting.append(message)
-        line.wake.set()
+        line.add(message)
 
     async def _dial(self, line: Line) -> None:
         try:
@@ -184,16 +210,11 @@ class Host:
         rested = trio.current_time()
         try:
             await stream.write(encode_frame(Hello(self.peer.seat.contact)))
-            while self._lines.get(line.contact.public_key) is line:
-                await trio.sleep_until(rested)
-                pending, line.waiting = line.waiting, []
-                if pending:
-                    await stream.write(b"".join(map(encode_frame, pending)))
-                    line.used, pending = time.time(), []
-                    rested = trio.current_time() + REST_S
-                else:
-                    line.wake = trio.Event()
-                    await line.wake.wait()
+            while await line.wait_until_due(rested):
+                pending, line.waiting, line.due = line.waiting, [], float("inf")
+                await stream.write(b"".join(map(encode_frame, pending)))
+                line.used, pending = time.time(), []
+                rested = trio.current_time() + REST_S
         except FAILURES:
             line.waiting = [*pending, *line.waiting]
             self._give_up(line)
@@ -202,6 +223,7 @@ class Host:
         """Report what could not be written; the peer decides what becomes of it."""
         if self._lines.get(line.contact.public_key) is line:
             del self._lines[line.contact.public_key]
+        line.close()
         waiting, line.waiting = line.waiting, []
         for message in waiting:
             self.carry_out(self.peer.undeliverable(line.contact, message, time.time()))
@@ -212,7 +234,7 @@ class Host:
             if idle:
                 oldest = min(idle, key=lambda line: line.used)
                 del self._lines[oldest.contact.public_key]
-                oldest.wake.set()
+                oldest.close()
 
     async def serve(self, stream: INetStream) -> None:
         """A stream that a neighbour opened."""
@@ -223,7 +245,8 @@ class Host:
         public_key = b""
         try:
             public_key = find_public_key(stream.muxed_conn.peer_id)
-            while data := await stream.read(READ_BYTES):
+            source = StreamReader(stream)
+            while data := await source.read():
                 for message in reader.feed(data):
                     self._receive(public_key, message, stream)
         except FAILURES:

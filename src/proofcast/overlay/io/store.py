@@ -8,10 +8,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from proofcast.errors import InvalidRequest, Reason, Unavailable
+from proofcast.overlay.codec import encode_event, parse_event
 from proofcast.overlay.identity import Contact
+from proofcast.overlay.records import Event
 from proofcast.overlay.seen import Mark
 
 SEED_BYTES = 32
+INBOX_MAX = 10_000
+"""Events kept for one subscription until they are taken; later ones are lost to it, and counted."""
 SCHEMA = """
 PRAGMA locking_mode=EXCLUSIVE;
 PRAGMA journal_mode=WAL;
@@ -20,6 +24,8 @@ CREATE TABLE IF NOT EXISTS marks (
   publisher BLOB, session TEXT, newest TEXT, window BLOB, PRIMARY KEY (publisher, session)
 );
 CREATE TABLE IF NOT EXISTS subscriptions (predicate TEXT PRIMARY KEY, since REAL);
+CREATE TABLE IF NOT EXISTS kept (predicate TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS inbox (number INTEGER PRIMARY KEY AUTOINCREMENT, predicate TEXT, event BLOB);
 CREATE TABLE IF NOT EXISTS contacts (public_key BLOB PRIMARY KEY, address TEXT, signature BLOB);
 """
 
@@ -41,6 +47,39 @@ class PeerStore:
     def close(self) -> None:
         self._database.close()
 
+    def save_delivery(self, mark: Mark, event: Event, kept_for: Iterable[str]) -> int:
+        """The mark and the event together: one that is marked is never delivered again. Says how many were lost."""
+        lost = 0
+        self._database.execute("BEGIN")
+        self.save_mark(mark)
+        for predicate in kept_for:
+            if self.count_inbox(predicate) < INBOX_MAX:
+                row = (predicate, encode_event(event))
+                self._database.execute("INSERT INTO inbox (predicate, event) VALUES (?, ?)", row)
+            else:
+                lost += 1
+        self._database.execute("COMMIT")
+        return lost
+
+    def save_kept(self, predicate: str) -> None:
+        self._database.execute("INSERT OR IGNORE INTO kept VALUES (?)", (predicate,))
+
+    def load_kept(self) -> list[str]:
+        return [predicate for (predicate,) in self._database.execute("SELECT predicate FROM kept")]
+
+    def count_inbox(self, predicate: str) -> int:
+        (count,) = self._database.execute("SELECT COUNT(*) FROM inbox WHERE predicate = ?", (predicate,)).fetchone()
+        return int(count)
+
+    def read_inbox(self, predicate: str, count: int) -> list[tuple[int, Event]]:
+        """The oldest that were not taken, with their numbers."""
+        query = "SELECT number, event FROM inbox WHERE predicate = ? ORDER BY number LIMIT ?"
+        return [(number, parse_event(event)) for number, event in self._database.execute(query, (predicate, count))]
+
+    def empty_inbox(self, predicate: str, number: int) -> None:
+        """What was kept up to this number is taken."""
+        self._database.execute("DELETE FROM inbox WHERE predicate = ? AND number <= ?", (predicate, number))
+
     def save_mark(self, mark: Mark) -> None:
         window = mark.window.to_bytes((mark.window.bit_length() + 7) // 8)
         row = (mark.publisher, str(mark.session), str(mark.newest), window)
@@ -57,7 +96,8 @@ class PeerStore:
         self._database.execute("INSERT OR IGNORE INTO subscriptions VALUES (?, ?)", (predicate, since))
 
     def delete_subscription(self, predicate: str) -> None:
-        self._database.execute("DELETE FROM subscriptions WHERE predicate = ?", (predicate,))
+        for table in ("subscriptions", "kept", "inbox"):
+            self._database.execute(f"DELETE FROM {table} WHERE predicate = ?", (predicate,))
 
     def load_subscriptions(self) -> list[tuple[str, float]]:
         return list(self._database.execute("SELECT predicate, since FROM subscriptions ORDER BY rowid"))
