@@ -1,7 +1,7 @@
 # Each target does all its own set-up; `make` alone lists them.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help artefacts demo demo-groups test test-fast check bench bench-bindings bench-broker bench-reorgs bench-exchanges bench-fuzz bench-follow bench-gas bench-groups bench-invariants bench-kill bench-kill-broker bench-kill-groups bench-lies bench-matching bench-pipeline bench-verify docs clean system-deps preflight bench-overlay bench-overlay-faults bench-idle bench-soak
+.PHONY: help artefacts demo demo-groups test test-fast test-kubo check bench bench-bindings bench-broker bench-reorgs bench-exchanges bench-fuzz bench-follow bench-gas bench-groups bench-invariants bench-kill bench-kill-broker bench-kill-groups bench-lies bench-matching bench-pipeline bench-verify docs clean system-deps preflight bench-overlay bench-overlay-faults bench-idle bench-soak
 MAKEFLAGS += --no-print-directory
 
 # Programs set up by make come first: tools/solc finds `node`, and Python finds `anvil` and `forge`, by name.
@@ -17,6 +17,8 @@ OVERLAY := .setup/overlay-$(call hash,pyproject.toml constraints.txt)
 BROWSER := .setup/browser-$(call hash,pyproject.toml constraints.txt)
 CONTRACTS := .setup/contracts-$(call hash,contracts/package.json contracts/package-lock.json)
 KAFKA := .setup/kafka-$(call hash,src/proofcast/testing/broker/pom.xml)
+KUBO_VERSION := 0.43.0
+KUBO := .setup/kubo-$(KUBO_VERSION)
 EVERYTHING = $(CORE) $(NATIVE) $(CONTRACTS) $(SPARK) $(OVERLAY) $(BROWSER) $(KAFKA)
 
 help: ## list the targets
@@ -33,6 +35,9 @@ test: $(EVERYTHING) ## run every test
 
 test-fast: $(CORE) ## run the tests that need no chain, in less than a minute
 	@python -m pytest --numprocesses 2 --dist loadgroup -m 'not chain and not slow'
+
+test-kubo: $(CORE) $(OVERLAY) $(KUBO) ## our peers with a real node of IPFS, built here; minutes the first time
+	@PROOFCAST_KUBO=$(CURDIR)/$(KUBO) python -m pytest -q tests/overlay/test_kubo.py
 
 check: $(EVERYTHING) ## lint, types, formatting and the structure of the house
 	@ruff check .
@@ -143,6 +148,10 @@ $(CONTRACTS): | $(CORE)
 $(NATIVE): | $(CORE)
 	@tools/native
 	@rm -f .setup/native-* && touch $@
+
+$(KUBO): | $(CORE)
+	@echo 'set-up: kubo, four CPU minutes'
+	@tools/kubo $(KUBO_VERSION) $@
 
 $(SPARK): | $(CORE)
 	@echo 'set-up: Spark'

@@ -1,6 +1,6 @@
 """Ten minutes of a thousand events a second through everything: chain, follower, Spark, broker, three subscribers.
 
-    python -m bench.soak                    PROOFCAST_BENCH_SCALE=0.05 for half a minute
+    python -m bench.soak        PROOFCAST_BENCH_SCALE=0.05 for half a minute, PROOFCAST_SOAK_RATE=200 for fewer a second
 
 Events are published fifty to a transaction on anvil. A stream, a webhook and the SDK, which verifies each event, count
 the topic's sequence: it has no gaps, so whatever is lost is seen.
@@ -26,12 +26,12 @@ from matplotlib.figure import Figure
 
 from bench.processes import measure_memory_mb
 from bench.report import RESULTS, Row, write_report
-from bench.soak_bed import PATTERN, Publisher, open_chain
+from bench.soak_bed import PATTERN, TOPICS, Publisher, open_chain
 from bench.soak_reader import Tally
 
 SCALE = float(os.environ.get("PROOFCAST_BENCH_SCALE", "1"))
 DURATION_S = 600 * SCALE
-EVENTS_PER_S = 1_000
+EVENTS_PER_S = int(os.environ.get("PROOFCAST_SOAK_RATE", "1000"))
 SETTLED_S = 60.0
 """After which memory should not grow any more; and how long a mean is taken over."""
 GROWTH_PERCENT_MAX = 10
@@ -151,7 +151,7 @@ def open_soak(folder: Path) -> Iterator[Soak]:
         serve = ["proofcast.cli", "broker", "serve", "--feed", str(feed), "--port", "0"]
         broker = stack.enter_context(run_part(folder, "broker", [*serve, "--allow-receiver", "127.0.0.1"]))
         address = broker.wait_for(r"http://[\d.]+:\d+")
-        wait_until(lambda: is_ready(address), START_S_MAX)
+        wait_until(lambda: is_ready(pipeline, address), START_S_MAX)
         where = [address, PATTERN]
         subscribers = {
             kind: stack.enter_context(run_part(folder, kind, ["bench.soak_reader", kind, *arguments]))
@@ -170,12 +170,14 @@ def subscribe_webhook(broker: str, receiver: str) -> None:
         raise AssertionError(error.read().decode()) from error
 
 
-def is_ready(broker: str) -> bool:
+def is_ready(pipeline: Part, broker: str) -> bool:
+    """Has the broker the topics' names? Then Spark has handed over what was mined before."""
+    pipeline.verify_alive()
     try:
-        urllib.request.urlopen(f"{broker}/readyz").close()
+        with urllib.request.urlopen(f"{broker}/api/v1/topics") as answer:
+            return len(json.load(answer)["topics"]) == TOPICS
     except urllib.error.HTTPError:
         return False
-    return True
 
 
 def build_rows(soak: Soak) -> list[Row]:

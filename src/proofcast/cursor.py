@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from proofcast.errors import InvalidRequest, Reason
 
 LAYOUT = struct.Struct(">BQQ32sI?Q32s")
+LOG_INDEX = slice(49, 53)
+"""Where the log index stands: the rest is the same for all logs of a block."""
 VERSION = 1
 CHECK_LENGTH = 4
 URL_SAFE = bytes.maketrans(b"+/", b"-_")
@@ -69,8 +71,12 @@ def write_cursor(
     body = LAYOUT.pack(
         VERSION, chain_id, block_number, block_hash, log_index, is_held, finalized_number, finalized_hash
     )
-    text = b2a_base64(body + hashlib.sha256(body).digest()[:CHECK_LENGTH], newline=False)
-    return text.translate(URL_SAFE, b"=").decode()
+    return seal_body(body).decode()
+
+
+def seal_body(body: bytes) -> bytes:
+    """The cursor's text, of everything but the check."""
+    return b2a_base64(body + hashlib.sha256(body).digest()[:CHECK_LENGTH], newline=False).translate(URL_SAFE, b"=")
 
 
 def parse_cursor(text: str) -> Cursor:

@@ -46,7 +46,7 @@ class Signed:
 def sign(keys: Iterable[str], message_id: str, now_s: int, body: bytes) -> Signed:
     """Sign with every key; the first is the newest."""
     content = build_content(message_id, str(now_s), body)
-    return Signed(message_id, str(now_s), " ".join(sign_with(key, content) for key in keys))
+    return Signed(message_id, str(now_s), " ".join([sign_with(key, content) for key in keys]))
 
 
 def verify(keys: Iterable[str], signed: Signed, body: bytes, now_s: int) -> None:
@@ -76,7 +76,9 @@ def sign_with(key: str, content: bytes) -> str:
     if key.startswith("whsk_"):
         signature = SigningKey(read_key(key, "whsk_")).sign(content).signature
         return "v1a," + base64.b64encode(signature).decode()
-    return "v1," + base64.b64encode(compute_hmac(read_key(key, "whsec_"), content)).decode()
+    made = open_hmac(key).copy()
+    made.update(content)
+    return "v1," + base64.b64encode(made.digest()).decode()
 
 
 def is_signed_by(key: str, signature: str, content: bytes) -> bool:
@@ -92,8 +94,10 @@ def is_signed_by(key: str, signature: str, content: bytes) -> bool:
     return True
 
 
-def compute_hmac(secret: bytes, content: bytes) -> bytes:
-    return hmac.digest(secret, content, hashlib.sha256)
+@lru_cache(KEYS_KEPT)
+def open_hmac(key: str) -> hmac.HMAC:
+    """To copy: what the key does to it takes as long as a short message."""
+    return hmac.new(read_key(key, "whsec_"), digestmod=hashlib.sha256)
 
 
 @lru_cache(KEYS_KEPT)

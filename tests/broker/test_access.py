@@ -162,6 +162,7 @@ def test_settings_file_is_read_and_checked(tmp_path: Path) -> None:
     settings.write_text(f'feed = "{tmp_path}"\nallow-receiver = ["127.0.0.1", "10.0.0.0/8"]\nport = 0\nlease = 2.5\n')
     outcome = CliRunner().invoke(proofcast, ["broker", "serve", "--config", str(settings), "--check"])
     assert (outcome.exit_code, outcome.stderr) == (0, "everything given is right\n")
+    assert list(tmp_path.iterdir()) == [settings], "checking makes nothing"
 
 
 @pytest.mark.parametrize(

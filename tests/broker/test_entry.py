@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proofcast.broker.entry import Entry, is_published
+from proofcast.broker.entry import Entry
+from proofcast.broker.frames import is_published
+from proofcast.broker.io.hub import Hub
 from proofcast.chain.segment import BlockId
 from proofcast.cloudevents import encode_structured, parse_structured
 from proofcast.ethereum.receipt import Log
@@ -19,7 +21,7 @@ from proofcast.feed.view import Move, View
 from proofcast.onchain.events import Published, find_event
 from proofcast.onchain.published import find_published
 from proofcast.testing.broker.publications import TOPIC, Publications, encode_published
-from proofcast.testing.broker.serving import open_broker
+from proofcast.testing.broker.serving import TOPICS, open_broker
 
 WORDS = st.binary(min_size=32, max_size=32)
 
@@ -45,6 +47,33 @@ def test_stored_log_gives_the_bytes_of_its_event(found: Published, step: Step, t
     assert entry.json == encode_structured(entry.delivery)
     assert entry.delivery.event.payload == found.payload
     assert parse_structured(entry.json) == entry.delivery
+
+
+class Mixed(Publications):
+    """Publications of two topics, some in another form than the contract's, and logs of other contracts."""
+
+    def make_log(self) -> Log:
+        log = replace(super().make_log(), address=self.random.choice((TOPICS, TOPICS, b"\7" * 20)))
+        topics = (log.topics[0], self.random.choice((TOPIC, b"\5" * 32)), *log.topics[2:])
+        return replace(log, topics=topics, data=log.data + self.random.choice((b"", b"", bytes(32))))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_frames_of_a_way_are_those_of_its_entries(seed: int, tmp_path: Path) -> None:
+    story, hub = Mixed(tmp_path, seed), Hub(tmp_path, TOPICS)
+    held, applied, undone = hub.history.get_oldest(), 0, 0
+    for _ in range(30):
+        story.grow()
+        way = hub.history.find_way(held, Finality.LATEST, story.random.randrange(1, 9))
+        held = way.view
+        for topic in (b"", TOPIC):
+            entries = [
+                one for one in hub.build_entries(way, Finality.LATEST) if one.topic and topic in (b"", one.topic)
+            ]
+            assert hub.build_frames(way, Finality.LATEST, topic) == [one.frame for one in entries], seed
+            applied += sum(one.move.step is Step.APPLY for one in entries)
+            undone += sum(one.move.step is Step.UNDO for one in entries)
+    assert applied > undone > 0, seed
 
 
 @given(st.binary(max_size=200), st.integers(0, 500), st.integers(0, 255))

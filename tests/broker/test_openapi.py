@@ -28,7 +28,9 @@ from proofcast.broker.io.http import build_runner
 from proofcast.broker.openapi import build_openapi
 from proofcast.broker.operations import OPERATIONS
 from proofcast.testing.broker.publications import Publications
+from proofcast.testing.broker.running import ChainFeed
 from proofcast.testing.broker.serving import TOPICS, open_broker
+from proofcast.testing.feed.publishing import PublishingChain
 from proofcast.testing.feed.story import START
 
 SEED = 2026
@@ -214,3 +216,28 @@ async def converse(session: aiohttp.ClientSession, url: str, document: dict[str,
             if message["type"] == "event_batch":
                 await socket.send_json({"type": "ack", "id": "wrong"})
         assert kinds == {"heartbeat", "event_batch", "protocol_error"}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 6])
+def test_topics_come_in_pages(limit: int, tmp_path: Path) -> None:
+    async def list_topics(url: str) -> list[str]:
+        found, params = list[str](), {"limit": str(limit)}
+        while True:
+            async with aiohttp.request("GET", f"{url}/api/v1/topics", params=params) as answer:
+                page = await answer.json()
+            assert len(page["topics"]) <= limit
+            found += [topic["name"] for topic in page["topics"]]
+            if page["next"] is None:
+                return found
+            params["after"] = page["next"]
+
+    async def scenario() -> list[str]:
+        async with open_broker(tmp_path) as url:
+            return await list_topics(url)
+
+    chain = PublishingChain(1, topics=5)
+    chain.mine(2)
+    with ChainFeed(chain, tmp_path) as feed:
+        feed.follow()
+        found = asyncio.run(scenario())
+    assert len(found) == len(set(found)) == 5

@@ -85,3 +85,6 @@ def test_selection_has_one_form() -> None:
     fields = {"topic": "flight*", "publisher": f"0x{PUBLISHER.hex()}", "where": "paid T/delay R 30 *"}
     assert format_selection(parse_selection(fields)) == fields
     assert parse_selection({}) == Selection()
+    for topic in ("exchange/colours", f"queue/0x{TOPIC.hex()}", "exchange/"):
+        routed = {"topic": topic, "key": "colour-bl*"}
+        assert format_selection(parse_selection(routed)) == routed

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from proofcast.onchain.abi import format_value
-from proofcast.onchain.io.artefacts import get_contracts
+from proofcast.onchain.io.artefacts import get_contracts, get_exchanges
 
 if TYPE_CHECKING:
     from conftest import CommandLine, Refused
@@ -26,7 +26,12 @@ def test_deploy_puts_topics_at_its_address_once(cli: "CommandLine") -> None:
     assert first.line == format_value(get_contracts().topics)
     assert "sending" in first.err
     again = cli("chain", "deploy", "--json")
-    assert again.json == {"topics": first.line, "lens": format_value(get_contracts().lens), "chain_id": 31337}
+    assert again.json == {
+        "topics": first.line,
+        "lens": format_value(get_contracts().lens),
+        "exchanges": format_value(get_exchanges(get_contracts().topics)),
+        "chain_id": 31337,
+    }
     assert "sending" not in again.err
 
 

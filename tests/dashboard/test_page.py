@@ -1,5 +1,6 @@
 """The page in a real browser, in front of a real broker and chain."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -8,7 +9,9 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Route, expect
 
+from proofcast.onchain.queues import Condition
 from proofcast.testing.dashboard import Stage
+from proofcast.testing.onchain import OPEN, open_switchboard
 
 if TYPE_CHECKING:
     from conftest import OpenPage, Visit
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.needs("anvil", "chromium")]
 
 DESKTOP, PHONE = (1280, 860), (390, 844)
+HELD = replace(OPEN, condition=Condition.TIME, delay_s=1_000)
 MARKUP = "<img src=x onerror=alert(1)><b>bold</b>"
 
 
@@ -119,6 +123,29 @@ def test_event_is_shown_with_its_journey_and_its_evidence_holds(stage: Stage, fl
     expect(event.locator("tbody")).to_contain_text("callback failed")
     event.get_by_role("button", name="Check evidence").click()
     expect(event.locator(".verdict")).to_contain_text("Checked in this browser")
+
+
+def test_exchanges_and_queues_are_shown_with_their_messages(stage: Stage, visit: "Visit") -> None:
+    board = open_switchboard(stage.playground, "colours")
+    board.add_listener(board.add_queue("colour-blue"))
+    board.add_queue("colour-late", HELD)
+    board.publish("colour-*", payload=b"for every colour")
+    stage.show()
+    event = open_event(visit, "for every colour")
+    expect(event.locator(".name")).to_have_text("exchange/colours")
+    for words in ("key colour-*", "held in colour-late", "1 of 1 contract"):
+        expect(event.locator(".journey")).to_contain_text(words)
+    expect(event.locator("tbody")).to_contain_text("colour-blue")
+    event.get_by_role("button", name="Check evidence").click()
+    expect(event.locator(".verdict")).to_contain_text("Checked in this browser")
+    exchanges, queues = visit.page.locator("#exchange-list"), visit.page.locator("#queue-list")
+    expect(exchanges).to_contain_text("1 message")
+    exchanges.get_by_text("2 bindings").click()
+    expect(exchanges.get_by_text("colour-late → colour-late")).to_be_visible()
+    expect(queues).to_contain_text("1 held")
+    stage.reorganize(1)
+    expect(exchanges).to_contain_text("0 messages")
+    expect(queues).not_to_contain_text("1 held")
 
 
 def test_reorg_marks_what_it_undoes(stage: Stage, flights: bytes, visit: "Visit") -> None:

@@ -1,17 +1,20 @@
 """What is forgotten is final, old and whole; what is kept is served as before."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from proofcast.broker.io.http import Settings
 from proofcast.broker.io.hub import Hub
 from proofcast.errors import InvalidRequest
 from proofcast.event import Finality
 from proofcast.feed.io.database import FILE
-from proofcast.feed.io.retention import Retention
+from proofcast.feed.io.retention import Limits, Retention
 from proofcast.feed.view import WHOLE_BLOCK, View
 from proofcast.testing.broker.running import ChainFeed
+from proofcast.testing.broker.serving import open_broker
 from proofcast.testing.feed.publishing import TOPICS_ADDRESS, PublishingChain
 
 
@@ -49,11 +52,33 @@ def test_blocks_of_a_time_are_forgotten(feed: ChainFeed) -> None:
     assert list_numbers(feed) == list(range(8, 21))
 
 
+def test_names_stay_known(feed: ChainFeed) -> None:
+    def list_names() -> list[str]:
+        hub = Hub(feed.folder, TOPICS_ADDRESS)
+        hub.learn_names()
+        return sorted(hub.catalogue.names.values())
+
+    known = list_names()
+    assert Retention(feed.folder).forget_before(2**40) == 14
+    assert list_names() == known != []
+
+
 def test_cursor_of_a_forgotten_block_is_refused(feed: ChainFeed) -> None:
     Retention(feed.folder).forget_before(feed.chain.canonical[8].header.timestamp)
     view = View(feed.chain.canonical[5].id, WHOLE_BLOCK)
     with pytest.raises(InvalidRequest, match="was never seen here"):
         Hub(feed.folder, TOPICS_ADDRESS).history.find_way(view, Finality.LATEST)
+
+
+def test_broker_forgets_what_is_beyond_its_limits(feed: ChainFeed) -> None:
+    async def scenario() -> None:
+        async with open_broker(feed.folder, Settings(kept=Limits(days=1 / 86_400))):
+            async with asyncio.timeout(60):
+                while list_numbers(feed)[0] == 1:
+                    await asyncio.sleep(0)
+
+    asyncio.run(scenario())
+    assert list_numbers(feed) == list(range(15, 21)), "blocks that are not final are kept"
 
 
 def test_feed_is_kept_below_a_size(feed: ChainFeed) -> None:

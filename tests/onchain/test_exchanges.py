@@ -8,50 +8,45 @@ from typing import Any
 
 import pytest
 from eth_abi.abi import encode
+from hypothesis import given
+from hypothesis import strategies as st
 from web3 import Web3
 
-from proofcast.chain.io.rpc import RpcClient
 from proofcast.errors import InvalidRequest, ProofcastError, Reason, Unavailable
 from proofcast.onchain import exchanges, queues
-from proofcast.onchain.abi import Call, compute_selector, encode_call, split_types
+from proofcast.onchain.abi import Call, compute_selector, split_types
 from proofcast.onchain.exchange_events import (
     EXCHANGE_LOG_TYPES,
-    ExchangeCreated,
     Handed,
     Held,
-    QueueCreated,
-    Routed,
     find_exchange_event,
 )
 from proofcast.onchain.exchange_refusals import EXCHANGES_REFUSALS
 from proofcast.onchain.exchanges import Exchange, Status
-from proofcast.onchain.io.artefacts import load_artefact
+from proofcast.onchain.io.artefacts import get_exchanges, load_artefact
 from proofcast.onchain.io.exchanges import (
     deploy_exchanges,
     find_events,
     find_next,
     find_oldest,
     get_event,
-    get_exchanges,
     list_bindings,
     list_held,
 )
 from proofcast.onchain.io.reading import read, read_all
-from proofcast.onchain.io.receipts import Receipt
 from proofcast.onchain.outcome import Outcome
 from proofcast.onchain.queues import Condition, Header, Place, Queue, QueueTerms, compute_message_hash
 from proofcast.onchain.refusal import Refusal
-from proofcast.onchain.request import ask
 from proofcast.onchain.reverts import SUBSCRIBER_REFUSALS, TOPICS_REFUSALS, decode_revert
+from proofcast.onchain.routed import ROUTED, Routed, find_routed
 from proofcast.routing.automaton import compile_expression
 from proofcast.routing.key import ALPHABET, Hash, parse_routing_key, split_hierarchical_key, verify_binding_key
-from proofcast.routing.route import encode_expression_key, encode_routing_key, get_rest
-from proofcast.testing.onchain import Playground, run_playground
+from proofcast.routing.route import encode_expression_key, get_rest
+from proofcast.testing.onchain import OPEN, Switchboard, open_switchboard, run_playground
 
 A, X, Q = b"\xaa" * 20, b"\x11" * 32, b"\x22" * 32
 TERMS = QueueTerms(True, False, True, True, Condition.ABOVE, Q, -5, 1, 2, 3, 4, 5, X)
 HEADER = Header(X, 1, A, 2, 3, 4, 5, 6)
-OPEN = QueueTerms(open_binding=True, open_subscribing=True, open_value=True)
 COLOURS = ["colour-black", "colour-blue", "colour-white"]
 SEED = 20_170_610
 
@@ -180,54 +175,34 @@ def test_rest_of_a_key(key: bytes, rest: bytes) -> None:
     assert get_rest(key) == rest
 
 
+@given(st.binary(max_size=70), st.binary(max_size=70), st.integers(0, 447), st.integers(0, 255))
+def test_message_is_read_quickly_or_not_at_all(key: bytes, payload: bytes, place: int, change: int) -> None:
+    """The quick reader takes the contract's own form, and nothing that the decoder reads otherwise."""
+    topics = (ROUTED, X, (7).to_bytes(32), bytes(12) + A)
+    data = encode(["uint256", "uint256", "bytes", "bytes"], [5, 2, key, payload])
+    assert find_routed(topics, data) == Routed(X, 7, A, 5, 2, key, payload) == find_exchange_event(topics, data)
+    changed = bytearray(data)
+    changed[place % len(data)] ^= change
+    quick = find_routed(topics, bytes(changed))
+    assert quick is None or quick == find_exchange_event(topics, bytes(changed))
+    assert find_routed(topics, data[:-1]) is None
+    assert find_routed(topics[:3], data) is None
+
+
 # --- on a chain
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class World:
-    playground: Playground
-    contract: bytes
-    exchange: bytes
-
-    @property
-    def rpc(self) -> RpcClient:
-        return self.playground.rpc
-
-    def send(self, call: Call[Any], account: int = 0) -> Receipt:
-        return self.playground.send(ask(self.contract, call), account)
-
-    def add_queue(self, key: str, terms: QueueTerms = OPEN) -> bytes:
-        created = self.send(queues.create_queue(key, terms))
-        queue = get_event(created, self.contract, QueueCreated).queue
-        self.send(exchanges.request_binding(self.exchange, queue, key))
-        return queue
-
-    def add_listener(self, queue: bytes) -> bytes:
-        listener = self.playground.create("Listener")
-        data = encode_call("subscribe(address,bytes32)", self.contract, queue)
-        self.playground.send(ask(listener, Call(data, bytes)))
-        return listener
-
-    def publish(self, key: str, value_wei: int = 0) -> Receipt:
-        return self.send(exchanges.publish(self.exchange, encode_routing_key(key), b"payload", value_wei))
-
-    def settle(self, queue: bytes) -> Receipt:
-        message = find_next(self.rpc, self.contract, queue)
-        return self.send(queues.release(queue, message.header, message.key, message.payload, A))
-
-
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switchboard]:
     folder: Path = tmp_path_factory.mktemp("exchanges")
     with run_playground(folder) as playground:
-        contract = deploy_exchanges(playground.open_sender(), playground.topics)
-        assert deploy_exchanges(playground.open_sender(), playground.topics) == contract
-        created = playground.send(ask(contract, exchanges.create_exchange("exchange")))
-        yield World(playground, contract, get_event(created, contract, ExchangeCreated).exchange)
+        world = open_switchboard(playground)
+        assert deploy_exchanges(playground.open_sender(), playground.topics) == world.contract
+        yield world
 
 
 @pytest.mark.needs("anvil")
-def test_refusals_of_the_contract_are_explained(world: World) -> None:
+def test_refusals_of_the_contract_are_explained(world: Switchboard) -> None:
     assert world.contract == get_exchanges(world.playground.topics)
     with pytest.raises(InvalidRequest, match="may not publish in the exchange") as raised:
         world.send(exchanges.publish(world.exchange, b"key", b""), account=1)
@@ -244,7 +219,7 @@ def draw_key(dice: random.Random, alphabet: str) -> str:
 
 
 @pytest.mark.needs("anvil")
-def test_python_and_contract_match_the_same_keys(world: World) -> None:
+def test_python_and_contract_match_the_same_keys(world: Switchboard) -> None:
     """Random routing keys against random binding keys, both readings of `#`; then regular expressions."""
     dice = random.Random(SEED)
     calls, expected = [], []
@@ -265,7 +240,7 @@ def test_python_and_contract_match_the_same_keys(world: World) -> None:
     assert 50 < sum(answers) < len(answers) - 50, "the keys are no test"
 
 
-def is_accepted(world: World, key: bytes, binding: str) -> bool:
+def is_accepted(world: Switchboard, key: bytes, binding: str) -> bool:
     try:
         read(world.rpc, world.contract, exchanges.is_match(key, binding))
     except InvalidRequest as refused:
@@ -285,7 +260,7 @@ def is_valid(key: str, binding: str) -> bool:
 
 
 @pytest.mark.needs("anvil")
-def test_python_and_contract_refuse_the_same_keys(world: World) -> None:
+def test_python_and_contract_refuse_the_same_keys(world: Switchboard) -> None:
     dice = random.Random(SEED)
     pairs = [(draw_key(dice, "aaaaaZ9-..*#_"), draw_key(dice, "aaaaaaaaZZ99--_.")) for _ in range(120)]
     pairs += [
@@ -302,7 +277,7 @@ def test_python_and_contract_refuse_the_same_keys(world: World) -> None:
 
 
 @pytest.mark.needs("anvil")
-def test_colours_reach_the_queues_that_python_names(world: World) -> None:
+def test_colours_reach_the_queues_that_python_names(world: Switchboard) -> None:
     bound = {world.add_queue(colour): colour for colour in COLOURS}
     for queue in bound:
         world.add_listener(queue)
@@ -318,7 +293,7 @@ def test_colours_reach_the_queues_that_python_names(world: World) -> None:
 
 
 @pytest.mark.needs("anvil")
-def test_held_message_is_found_in_the_logs_and_released(world: World) -> None:
+def test_held_message_is_found_in_the_logs_and_released(world: Switchboard) -> None:
     dead = world.add_queue("dead")
     terms = dataclasses.replace(
         OPEN, condition=Condition.TIME, delay_s=100, lifetime_s=1000, lifo=True, dead_letter=dead

@@ -1,4 +1,4 @@
-"""What our contract said about its topics: their names, and how their payloads are read."""
+"""What our contracts said about topics, exchanges and queues: their names, and how payloads are read."""
 
 from dataclasses import dataclass, field
 from typing import cast
@@ -9,8 +9,11 @@ from proofcast.ethereum.receipt import Log
 from proofcast.event import Event
 from proofcast.feed import publication
 from proofcast.onchain.events import PayloadTypeChanged, TopicCreated, TopicsEvent
+from proofcast.onchain.exchange_events import ExchangeCreated, QueueCreated, compute_exchange_type_hash
 from proofcast.onchain.payload import PayloadField, decode_fields, parse_payload_type
 from proofcast.routing.attributes import EventAttributes, read_fields
+
+CREATED = frozenset((compute_exchange_type_hash(created),) for created in (ExchangeCreated, QueueCreated))
 
 
 @dataclass(slots=True)
@@ -21,6 +24,11 @@ class Catalogue:
     """
 
     topics_address: bytes
+    exchanges_address: bytes = b""
+    """Empty where there are none."""
+    exchanges: dict[bytes, str] = field(default_factory=dict)
+    """Names of exchanges, and of queues below; their ids are taken apart from those of topics."""
+    queues: dict[bytes, str] = field(default_factory=dict)
     names: dict[bytes, str] = field(default_factory=dict)
     payload_types: dict[bytes, tuple[PayloadField, ...]] = field(default_factory=dict)
 
@@ -33,15 +41,33 @@ class Catalogue:
             self.payload_types[found.topic] = read_type(found.payload_type)
         return found
 
+    def read_exchange(self, log: Log) -> None:
+        """Learn names from what `Exchanges` says by this log."""
+        if log.topics[:1] not in CREATED:
+            return
+        found = publication.read_exchange_log(log, self.exchanges_address)
+        if isinstance(found, ExchangeCreated):
+            self.exchanges[found.exchange] = found.name
+        elif isinstance(found, QueueCreated):
+            self.queues[found.queue] = found.name
+
+    def is_message(self, event: Event) -> bool:
+        """Was it published to an exchange?"""
+        return bool(self.exchanges_address) and event.source.endswith(self.exchanges_address.hex())
+
+    def get_name(self, event: Event) -> str:
+        """Of its topic or exchange; empty where that is not known."""
+        return (self.exchanges if self.is_message(event) else self.names).get(event.topic, "")
+
     def get_attributes(self, event: Event) -> EventAttributes:
-        """As a predicate sees the event: the topic's name is a topic word, the payload's fields are attributes."""
-        fields = self.payload_types.get(event.topic, ())
+        """As a predicate sees it: the name of topic or exchange is a topic word, the payload's fields attributes."""
+        fields = () if self.is_message(event) else self.payload_types.get(event.topic, ())
         try:
             values = decode_fields(fields, event.payload)
         except ProofcastError:
             values = {}  # the publisher was free to write something else
         texts = {name: format_value(cast("Value", value)) for name, value in values.items()}
-        return read_fields(filter(None, [self.names.get(event.topic, "")]), texts)
+        return read_fields(filter(None, [self.get_name(event)]), texts)
 
 
 def read_type(text: str) -> tuple[PayloadField, ...]:

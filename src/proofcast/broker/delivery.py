@@ -11,7 +11,7 @@ outcome and says what to write down, `deadline()` when to call `start` again.
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from proofcast.broker.subscription import Pending
 
@@ -119,9 +119,8 @@ class Window:
             return Bury(ordinal, failure.detail)
         pause_s = self._ladder_s[pending.attempts] * (1 - JITTER + 2 * JITTER * entropy)
         due_at = now + max(failure.retry_after_s, pause_s)
-        self._queues[pending.order_key][0] = replace(
-            pending, attempts=pending.attempts + 1, due_at=due_at, is_repeated=True
-        )
+        again = pending._replace(attempts=pending.attempts + 1, due_at=due_at, is_repeated=True)
+        self._queues[pending.order_key][0] = again
         self._waiting[pending.order_key] = due_at
         return Postpone(ordinal, pending.attempts + 1, due_at)
 

@@ -102,6 +102,6 @@ def find_traceparent(text: str) -> str | None:
 
 def compute_traceparent(event_id: str, attempt: int = 1) -> str:
     """Of a delivery: one trace per event, one span per attempt."""
-    trace = hashlib.sha256(event_id.encode()).hexdigest()[:32]
-    span = hashlib.sha256(f"{event_id} {attempt}".encode()).hexdigest()[:16]
-    return f"00-{trace}-{span}-01"
+    digits = hashlib.sha256(event_id.encode()).hexdigest()
+    span = (int(digits[32:48], 16) + attempt) % 2**64
+    return f"00-{digits[:32]}-{span:016x}-01"

@@ -1,38 +1,37 @@
-"""One log on its way to subscribers, made into what they need when the first of them needs it.
+"""One log on its way to subscribers, made into what they need when the first of them needs it."""
 
-Who is far behind reads a hundred thousand of them and wants nothing but their bytes: `write_publication` makes those of
-the stored log in one go, the same that `cloudevents` would make of the event.
-"""
-
-from binascii import b2a_base64
-
+from proofcast.broker.frames import get_template
 from proofcast.chain.segment import BlockId
-from proofcast.cloudevents import (
-    PAYLOAD_TYPE,
-    TYPE_PREFIX,
-    Delivery,
-    encode_structured,
-    format_time,
-)
+from proofcast.cloudevents import Delivery, encode_structured
 from proofcast.cursor import write_cursor
 from proofcast.event import Event, Finality, Step
-from proofcast.feed.outbox import Row
-from proofcast.feed.publication import NO_KEY, build_event, format_source, read_log
+from proofcast.feed.publication import build_event, read_log, read_message
 from proofcast.feed.view import Move, View
-from proofcast.onchain.published import NO_BYTES, PAYLOAD_AT, PAYLOAD_PLACE, PUBLISHED, WORD
 
+MESSAGE = b"exchange/"
+"""Before the id of an exchange, which may be that of a topic as well."""
+NO_QUEUES: frozenset[bytes] = frozenset()
 ID, DATA, END = b"id: ", b"\ndata: ", b"\n\n"
-TOPICS_LENGTH = 4 * WORD
-NO_KEY_DIGITS = NO_KEY.hex()
 
 
 class Entry:
-    __slots__ = ("_delivery", "_frame", "finalized", "is_plain", "level", "move", "topic")
+    __slots__ = ("_delivery", "_frame", "finalized", "is_plain", "level", "move", "queues", "topic")
 
-    def __init__(self, move: Move, level: Finality, finalized: BlockId, topic: bytes, *, is_plain: bool) -> None:
+    def __init__(
+        self,
+        move: Move,
+        level: Finality,
+        finalized: BlockId,
+        topic: bytes,
+        *,
+        is_plain: bool,
+        queues: frozenset[bytes] = NO_QUEUES,
+    ) -> None:
         self.move, self.level, self.finalized = move, level, finalized
         self.topic = topic
-        """Of a publication; empty for a raw log."""
+        """Of a publication, `MESSAGE` and the exchange's id of a message; empty for a raw log."""
+        self.queues = queues
+        """That a message reached."""
         self.is_plain = is_plain
         """Is it a publication in the one form in which the contract writes it?"""
         self._delivery: Delivery | None = None
@@ -68,49 +67,21 @@ class Entry:
 
     def _build_event(self) -> Event:
         row = self.move.row
-        found = read_log(row.log, row.log.address) if self.topic else None
+        log, address = row.log, row.log.address
+        found = (read_log(log, address) or read_message(log, address)) if self.topic else None
         event = build_event(found, row.log, row.position, row.timestamp, row.trust.value, self.level, self.move.step)
         assert event is not None, "an entry is a publication or a raw log"
         return event
 
     def _build_frame(self) -> bytes:
-        step, cursor = self.move.step.value, write_place(self.move, self.finalized)
-        body = write_publication(self.move, self.level, cursor) if self.is_plain else encode_structured(self.delivery)
-        return b"id: %b\nevent: %b\ndata: %b\n\n" % (cursor.encode(), step.encode(), body)
+        step, record, chain_id, turn, _ = self.move
+        if self.is_plain:
+            return get_template(record, step, turn, chain_id, self.level, self.finalized).write(record)
+        cursor, body = write_place(self.move, self.finalized), encode_structured(self.delivery)
+        return b"id: %b\nevent: %b\ndata: %b\n\n" % (cursor.encode(), step.value.encode(), body)
 
 
 def write_place(move: Move, finalized: BlockId) -> str:
     """The cursor of whoever has this."""
     record = move.record
     return write_cursor(move.chain_id, record[4], record[5], record[1], move.step is not Step.UNDO, *finalized)
-
-
-def is_published(record: Row) -> bool:
-    """Is it a publication in the one form in which the contract writes it? Any other form is read more slowly."""
-    topics, data = record[10], record[11]
-    return (
-        len(topics) == TOPICS_LENGTH
-        and topics.startswith(PUBLISHED)
-        and data.startswith(NO_BYTES)
-        and data[WORD : 2 * WORD] == PAYLOAD_PLACE
-        and len(data) == (end := PAYLOAD_AT + int.from_bytes(data[2 * WORD : PAYLOAD_AT])) + (filling := -end % WORD)
-        and data[end:] == bytes(filling)
-    )
-
-
-def write_publication(move: Move, level: Finality, cursor: str) -> bytes:
-    """What `encode_structured` writes of a log that `is_published`."""
-    _, log_index, _, trust, number, block_hash, timestamp, index, _, address, topics, data = move.record
-    turn, mark = (f'"turn":{move.turn},', f"-{move.turn}") if move.turn > 1 else ("", "")
-    block, step, words, payload_end = block_hash.hex(), move.step.value, topics.hex(), int.from_bytes(data[64:96]) + 96
-    key = words[192:]
-    head = (
-        f'{{"specversion":"1.0","id":"{move.chain_id}/{number:012}/{log_index:06}/{block}/{step}{mark}",'
-        f'"source":"{format_source(move.chain_id, address)}","type":"{TYPE_PREFIX}{step}",'
-        f'"time":"{format_time(timestamp)}","datacontenttype":"{PAYLOAD_TYPE}","topic":"0x{words[64:128]}",'
-        f'"sequence":"{int(words[128:192], 16):020}","eventkey":"0x{key if key != NO_KEY_DIGITS else ""}",'
-        f'"publisher":"0x{data[12:32].hex()}","blocknumber":"{number}","blockhash":"0x{block}",'
-        f'"transactionindex":{index},"logindex":{log_index},"trust":"{trust}","finality":"{level.value}",'
-        f'"cursor":"{cursor}",{turn}"data_base64":"'
-    )
-    return b'%b%b"}' % (head.encode(), b2a_base64(data[96:payload_end], newline=False))

@@ -1,5 +1,6 @@
 """What became of an event on the chain itself: which contracts it reached in the transaction that published it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from proofcast.chain.evidence import find_log
@@ -7,7 +8,9 @@ from proofcast.errors import InvalidRequest, Reason
 from proofcast.ethereum.block import RawBlock
 from proofcast.ethereum.keccak import keccak256
 from proofcast.ethereum.receipt import Log, parse_receipt
+from proofcast.feed.publication import read_exchange_log, read_message
 from proofcast.onchain.events import Delivered, Published, TopicsEvent, find_event
+from proofcast.onchain.exchange_events import Handed, Held, Routed
 from proofcast.onchain.outcome import Outcome
 
 
@@ -21,13 +24,25 @@ class Journey:
     """By index of the subscription."""
     remaining: int
     """Subscribers that are served by later pages, in other transactions."""
+    pages: tuple[Handed, ...] = ()
+    """Of a message: what its queues handed out."""
+    held: frozenset[bytes] = frozenset()
+    """Of a message: the queues that hold it back."""
 
 
-def trace_journey(block: RawBlock, topics_address: bytes, log_index: int) -> Journey:
-    """From the logs of one transaction of a verified block: `Published`, then `Delivered` for each page."""
+def trace_journey(block: RawBlock, topics_address: bytes, exchanges_address: bytes, log_index: int) -> Journey:
+    """From the logs of one transaction of a verified block: `Published`, then `Delivered` for each page.
+
+    A message is `Routed`, then `Handed` or `Held` by each queue.
+    """
     receipts = [parse_receipt(raw) for raw in block.receipts or ()]
     index, position = find_log(receipts, log_index)
-    said = [read_own(log, topics_address) for log in receipts[index].logs]
+    transaction_hash = keccak256(block.transactions[index]) if block.transactions else b""
+    logs = receipts[index].logs
+    routed = read_message(logs[position], exchanges_address)
+    if routed:
+        return trace_message(routed, logs, exchanges_address, index, transaction_hash)
+    said = [read_own(log, topics_address) for log in logs]
     published = said[position]
     if not isinstance(published, Published):
         raise InvalidRequest(
@@ -35,10 +50,20 @@ def trace_journey(block: RawBlock, topics_address: bytes, log_index: int) -> Jou
         )
     pages = [page for page in said if isinstance(page, Delivered) and is_page_of(page, published)]
     outcomes = {number: outcome for page in pages for number, outcome in page.by_index().items()}
-    bodies = block.transactions
-    transaction_hash = keccak256(bodies[index]) if bodies else b""
     remaining = pages[-1].remaining if pages else 0
     return Journey(published.topic, index, transaction_hash, dict(sorted(outcomes.items())), remaining)
+
+
+def trace_message(
+    routed: Routed, logs: Sequence[Log], exchanges_address: bytes, index: int, transaction_hash: bytes
+) -> Journey:
+    said = [read_exchange_log(log, exchanges_address) for log in logs]
+    name = (routed.exchange, routed.sequence)
+    pages = [page for page in said if isinstance(page, Handed) and (page.exchange, page.sequence) == name]
+    held = {one.queue for one in said if isinstance(one, Held) and (one.header.exchange, one.header.sequence) == name}
+    remaining = sum({page.queue: page.remaining for page in pages}.values())
+    waiting = frozenset(held - {page.queue for page in pages})
+    return Journey(routed.exchange, index, transaction_hash, {}, remaining, tuple(pages), waiting)
 
 
 def read_own(log: Log, topics_address: bytes) -> TopicsEvent | None:

@@ -82,13 +82,20 @@ PROBLEM = record(
 )
 FILTER = record(
     {
-        "topic": text("A topic's id, or its name; `*` and `?` stand for any characters and any one."),
+        "topic": text(
+            "A topic's id, or its name; `*` and `?` stand for any characters and any one. With `exchange/` or `queue/`"
+            " before it: messages of an exchange, or that reached a queue."
+        ),
+        "key": text("Routing key that must mean the event's: `*` is one or more characters, `#` one."),
         "publisher": text("Account or contract that published."),
         "contract": text("Raw logs of this contract instead; goes with no other."),
+        "where": text("Predicate over the payload's fields, e.g. `delay R 30 *`.", maxLength=1024),
     },
     "topic",
+    "key",
     "publisher",
     "contract",
+    "where",
     additionalProperties=False,
 )
 TERMS: dict[str, Schema] = {
@@ -138,6 +145,37 @@ DEAD_LETTER = record(
     }
 )
 START: Schema = text("`oldest`, `newest`, `block:N`, `sequence:N`, `time:...`, or a cursor.", default="newest")
+EXCHANGES = record(
+    {
+        "contract": hexadecimal(20, "`Exchanges`."),
+        "exchanges": several(
+            record(
+                {
+                    "exchange": hexadecimal(32),
+                    "owner": hexadecimal(20),
+                    "name": text(),
+                    "open": FLAG,
+                    "messages": number(),
+                    "bindings": several(record({"queue": hexadecimal(32), "key": text()})),
+                }
+            )
+        ),
+        "queues": several(
+            record(
+                {
+                    "queue": hexadecimal(32),
+                    "owner": hexadecimal(20),
+                    "name": text(),
+                    "condition": text("What a held message waits for; `at once` where nothing."),
+                    "messages": number(),
+                    "subscribers": number(),
+                    "held": number(),
+                    "held_value_wei": text(pattern="^[0-9]+$"),
+                }
+            )
+        ),
+    }
+)
 STORED: dict[str, Schema] = {
     "Subscription": record(FILLED, "secret"),
     "Subscriptions": record(
@@ -171,15 +209,56 @@ SCHEMAS: dict[str, Schema] = {
     "Status": record(
         {"chain": number(), "blocks": record({str(level): refer("Block") for level in Finality})},
     ),
-    "Topics": several(record({"topic": hexadecimal(32), "name": text()})),
+    "Topics": record(
+        {
+            "topics": several(record({"topic": hexadecimal(32), "name": text()})),
+            "next": {"type": ["string", "null"]},
+        }
+    ),
+    "Exchanges": EXCHANGES,
     "Health": record({"status": text()}),
     "Readiness": record({"status": text(), "newest": refer("Block"), "age_s": {"type": "number"}}),
     "Journey": record(
         {
             "transaction": BYTES,
             "transaction_index": number(),
-            "contracts": several(record({"index": number(), "contract": BYTES, "outcome": text()})),
+            "contracts": several(
+                record(
+                    {
+                        "index": number("Of the subscription, or place in the queue."),
+                        "contract": text("Empty where it is not known."),
+                        "queue": text("That handed a message out; else empty."),
+                        "outcome": text(),
+                    }
+                )
+            ),
             "remaining": {"type": ["integer", "null"]},
+            "held": several(hexadecimal(32)),
+        }
+    ),
+    "Peers": record(
+        {
+            "peers": several(
+                record(
+                    {
+                        "name": text("Of its folder."),
+                        "problem": text("Why it cannot be asked; then nothing else is known."),
+                        "peer": text("Its id on libp2p."),
+                        "address": text(),
+                        "known": number("Peers in its table."),
+                        "delivered": number("Events since it started."),
+                        "subscriptions": several(text()),
+                        "neighbours": several(text("Id of a peer with an open stream.")),
+                    },
+                    "problem",
+                    "peer",
+                    "address",
+                    "known",
+                    "delivered",
+                    "subscriptions",
+                    "neighbours",
+                )
+            )
         }
     ),
     "Document": {"type": "object"},

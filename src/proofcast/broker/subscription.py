@@ -15,10 +15,11 @@ import re
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from proofcast.broker.catalogue import Catalogue
 from proofcast.broker.entry import Entry
-from proofcast.broker.selection import Selection
+from proofcast.broker.selection import TOPIC_LENGTH, Selection
 from proofcast.event import Event, Finality, Step
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -96,8 +97,7 @@ class Subscription:
     created_at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(NamedTuple):
     """One delivery that was offered and not yet acknowledged."""
 
     ordinal: int
@@ -141,7 +141,7 @@ def select_entries(
 
 def is_wanted(entry: Entry, selection: Selection, catalogue: Catalogue) -> bool:
     if not selection.is_by_topic:
-        return selection.matches(entry.delivery.event, catalogue)
+        return selection.matches(entry.delivery.event, catalogue, entry.queues)
     return entry.topic != b"" and selection.topic in (b"", entry.topic)
 
 
@@ -151,7 +151,7 @@ def get_log_name(entry: Entry) -> LogName:
 
 def get_order_key(entry: Entry, ordering: Ordering) -> str:
     if entry.topic and ordering is Ordering.TOPIC:
-        return entry.topic.hex()
+        return entry.topic[-TOPIC_LENGTH:].hex()
     return get_event_order_key(entry.delivery.event, ordering)
 
 

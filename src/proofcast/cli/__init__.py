@@ -35,6 +35,7 @@ NOUNS = {
     "event": Noun("Follow events, and check evidence of one without trusting anybody.", "broker"),
     "exchange": Noun("Route messages by keys to queues, on a chain."),
     "feed": Noun("Look after the feed between the pipeline and the broker."),
+    "gateway": Noun("Carry events between brokers, chains and the overlay, with what proves them.", "broker"),
     "group": Noun("Talk in groups whose order and content no server can change unnoticed.", "groups"),
     "key": Noun("Make, list and revoke the keys of a broker.", "broker"),
     "match": Noun("Print which subscriptions each event matches, and why."),

@@ -13,6 +13,8 @@ from aiohttp import web
 from proofcast.broker.io.door import STORE
 from proofcast.broker.io.http import STORE_FILE, Settings, build_runner
 from proofcast.broker.io.routes.dashboard import DASHBOARD
+from proofcast.broker.io.routes.peers import PEERS
+from proofcast.broker.io.store.database import is_made
 from proofcast.broker.io.store.durable import Store
 from proofcast.cli.broker_serving import ServeOptions, add_options, build_settings
 from proofcast.cli.output import note
@@ -47,19 +49,23 @@ def serve(
     """Serve what is in a feed, and what comes into it, until interrupted."""
     settings = build_settings(store, options)
     if check:
-        use_store(settings.store or str(feed / STORE_FILE), lambda opened: verify_host(host, opened))
+        verify_before(host, settings.store or str(feed / STORE_FILE))
         note("everything given is right")
         return
-    uvloop.run(serve_until_interrupted(feed, get_contracts(topics).topics, settings, host, port))
+    serving = serve_until_interrupted(feed, get_contracts(topics).topics, settings, host, port, options["peers"])
+    uvloop.run(serving)
 
 
-async def serve_until_interrupted(feed: Path, topics: bytes, settings: Settings, host: str, port: int) -> None:
+async def serve_until_interrupted(
+    feed: Path, topics: bytes, settings: Settings, host: str, port: int, peers: tuple[Path, ...]
+) -> None:
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, interrupted.set)
     runner = build_runner(feed, topics, settings)
     runner.app[DASHBOARD] = Path(str(resources.files("proofcast.dashboard")))
+    runner.app[PEERS] = peers
     await runner.setup()
     try:
         await verify_host(host, runner.app[STORE])
@@ -70,14 +76,26 @@ async def serve_until_interrupted(feed: Path, topics: bytes, settings: Settings,
         await runner.cleanup()
 
 
+def verify_before(host: str, store: str) -> None:
+    """As `verify_host`, and without making a store where there is none yet."""
+    if is_made(store):
+        use_store(store, lambda opened: verify_host(host, opened))
+    elif host not in LOOPBACK:
+        raise refuse_without_key(host)
+
+
 async def verify_host(host: str, store: Store) -> None:
     """Beyond this machine only those are served who have a key."""
     if host not in LOOPBACK and not await store.find_keys():
-        raise InvalidRequest(
-            Reason.NOT_ALLOWED,
-            f"there is no key yet, so `{host}` is not served",
-            hint="make one with `proofcast key create`, or listen at `127.0.0.1`",
-        )
+        raise refuse_without_key(host)
+
+
+def refuse_without_key(host: str) -> InvalidRequest:
+    return InvalidRequest(
+        Reason.NOT_ALLOWED,
+        f"there is no key yet, so `{host}` is not served",
+        hint="make one with `proofcast key create`, or listen at `127.0.0.1`",
+    )
 
 
 async def listen(runner: web.AppRunner, host: str, port: int) -> None:

@@ -15,6 +15,7 @@ from proofcast.broker.io.kafka import SERVERS
 from proofcast.broker.io.logs import LogFormat, open_log
 from proofcast.broker.io.store.subscriptions import LEASE_S
 from proofcast.cli.values import refuse
+from proofcast.feed.io.retention import Limits
 
 
 def parse_network(text: str) -> Network:
@@ -37,7 +38,10 @@ class ServeOptions(TypedDict):
     kafka: str
     kafka_properties: Path | None
     block_age_max: float | None
+    keep_days: float | None
+    keep_megabytes: int | None
     log_format: str | None
+    peers: tuple[Path, ...]
 
 
 OPTIONS = (
@@ -81,9 +85,26 @@ OPTIONS = (
         help="Seconds after which the newest verified block is too old for `/readyz`; without it age is not judged.",
     ),
     click.option(
+        "--keep-days",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Forget events of the feed that are older; without it and the next one nothing is forgotten.",
+    ),
+    click.option(
+        "--keep-megabytes",
+        type=click.IntRange(min=1),
+        help="Forget the oldest events while the feed is larger.",
+    ),
+    click.option(
         "--log-format",
         type=click.Choice([one.value for one in LogFormat]),
         help="Write a line per request; without it nothing but warnings.",
+    ),
+    click.option(
+        "--peer",
+        "peers",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        help="Folder of a peer on this machine, to show on the dashboard; repeat.",
     ),
 )
 
@@ -105,6 +126,7 @@ def build_settings(store: str, options: ServeOptions) -> Settings:
         kafka=build_kafka(options["kafka"], options["kafka_properties"]),
         edge=Edge(options["proxies"], frozenset(options["origins"])),
         block_age_s_max=options["block_age_max"],
+        kept=Limits(options["keep_days"], options["keep_megabytes"]),
     )
 
 

@@ -17,7 +17,9 @@ from proofcast.cli.output import emit, note
 from proofcast.errors import Reason, Unavailable
 from proofcast.onchain.abi import format_value
 from proofcast.onchain.deployment import Contracts
+from proofcast.onchain.io.artefacts import get_exchanges
 from proofcast.onchain.io.devchain import DevChain, DevChainOptions, run_dev_chain
+from proofcast.onchain.io.exchanges import deploy_exchanges
 from proofcast.onchain.io.keys import KEY_VARIABLE, parse_key
 from proofcast.onchain.io.publishing import deploy_contracts
 from proofcast.onchain.io.sender import Sender
@@ -49,7 +51,7 @@ def dev(
     tx_gas_limit: bool,
     state: Path | None,
 ) -> None:
-    """Run a development chain on loopback, with `Topics` deployed, until Ctrl-C or SIGTERM."""
+    """Run a development chain on loopback, with `Topics` and `Exchanges` deployed, until Ctrl-C or SIGTERM."""
     options = DevChainOptions(port, hardfork, optimism, block_time, gas_limit, tx_gas_limit, state)
     try:
         with run_dev_chain(options) as running:
@@ -65,7 +67,10 @@ def dev(
 def prepare(running: DevChain) -> Contracts:
     """Deploy our contracts with the last account, so that the first ones start with nonce 0."""
     with RpcClient(running.url) as rpc, tempfile.TemporaryDirectory() as folder:
-        return deploy_contracts(Sender(rpc, parse_key(running.accounts[-1].private_key), Path(folder)))
+        sender = Sender(rpc, parse_key(running.accounts[-1].private_key), Path(folder))
+        contracts = deploy_contracts(sender)
+        deploy_exchanges(sender, contracts.topics)
+        return contracts
 
 
 def announce(as_json: bool, running: DevChain, contracts: Contracts) -> None:
@@ -74,6 +79,7 @@ def announce(as_json: bool, running: DevChain, contracts: Contracts) -> None:
         "chain_id": running.chain_id,
         "topics": contracts.topics,
         "lens": contracts.lens,
+        "exchanges": get_exchanges(contracts.topics),
         "accounts": running.accounts,
         "process_id": running.process.pid,
     }
@@ -81,7 +87,8 @@ def announce(as_json: bool, running: DevChain, contracts: Contracts) -> None:
         f"export PROOFCAST_RPC_URL={running.url}",
         f"export {KEY_VARIABLE}={running.accounts[0].private_key}",
         "",
-        f"chain {running.chain_id}, Topics at {format_value(contracts.topics)}",
+        f"chain {running.chain_id}, Topics at {format_value(contracts.topics)},"
+        f" Exchanges at {format_value(get_exchanges(contracts.topics))}",
         "accounts with play money, whose keys everybody knows:",
         *(f"  {format_value(account.address)}  {account.private_key}" for account in running.accounts),
     ]
@@ -91,8 +98,17 @@ def announce(as_json: bool, running: DevChain, contracts: Contracts) -> None:
 @chain.command(params=[*NODE_OPTIONS, *SENDER_OPTIONS])
 @click.pass_obj
 def deploy(settings: Settings) -> None:
-    """Deploy `Topics` and its lens at their addresses, the same on every chain; does nothing where they are there."""
+    """Deploy `Topics`, its lens and `Exchanges`; does nothing where they are there.
+
+    Their addresses are the same on every chain; that of `Topics` is printed.
+    """
     with open_bare_sender(settings) as sender:
         contracts = deploy_contracts(sender, settings.contract)
-        record = {"topics": contracts.topics, "lens": contracts.lens, "chain_id": sender.chain_id}
+        exchanges = deploy_exchanges(sender, contracts.topics)
+        record = {
+            "topics": contracts.topics,
+            "lens": contracts.lens,
+            "exchanges": exchanges,
+            "chain_id": sender.chain_id,
+        }
         emit(settings.as_json, record, format_value(contracts.topics))

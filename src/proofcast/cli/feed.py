@@ -11,11 +11,9 @@ from proofcast.cli.output import emit, note
 from proofcast.cli.values import ADDRESS, refuse
 from proofcast.ethereum.bloom import LogFilter
 from proofcast.feed.io.prologue import Prologue
-from proofcast.feed.io.retention import Retention
-from proofcast.onchain.io.artefacts import get_contracts
+from proofcast.feed.io.retention import Limits, trim_feed
+from proofcast.onchain.io.artefacts import get_contracts, get_exchanges
 from proofcast.onchain.io.reading import find_creation_block
-
-SECONDS_PER_DAY = 86_400
 
 
 @click.group()
@@ -34,12 +32,12 @@ def feed() -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def backfill(folder: Path, source: str, topics: bytes | None, first: int | None, as_json: bool) -> None:
-    """Put what `Topics` did before the feed began into the feed, verified, so that a broker serves it too.
+    """Put what `Topics` and `Exchanges` did before the feed began into it, verified, so that a broker serves it too.
 
     It may run beside `pipeline follow` and `broker serve`, and goes on where it was when it is started again.
     """
     address = get_contracts(topics).topics
-    prologue = Prologue(open_source(source), folder, LogFilter(frozenset({address})))
+    prologue = Prologue(open_source(source), folder, LogFilter(frozenset({address, get_exchanges(address)})))
     first = first or find_deployment(source, address)
     note(f"from block {prologue.oldest.number} back to block {first}")
     while prologue.fill_stretch(first):
@@ -70,9 +68,5 @@ def trim(folder: Path, days: float | None, megabytes: int | None, as_json: bool)
     """
     if days is None and megabytes is None:
         raise refuse("nothing says what to forget", "give `--days`, `--megabytes`, or both")
-    retention, count = Retention(folder), 0
-    while days is not None and (gone := retention.forget_before(int(time.time() - days * SECONDS_PER_DAY))):
-        count += gone
-    while megabytes is not None and (gone := retention.shrink(megabytes << 20)):
-        count += gone
+    count = trim_feed(folder, Limits(days, megabytes), time.time())
     emit(as_json, {"forgotten": count}, f"{count} blocks forgotten")

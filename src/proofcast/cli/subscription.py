@@ -29,7 +29,12 @@ def subscription() -> None:
 
 @subscription.command()
 @NAME
-@click.option("--topic", default="", help="Id or name of a topic; `*` and `?` stand for any characters and any one.")
+@click.option(
+    "--topic",
+    default="",
+    help="Id or name of a topic, with `*` and `?`; `exchange/NAME` and `queue/NAME` for messages.",
+)
+@click.option("--key", default="", help="Routing key that must mean the event's, e.g. `colour-bl*`.")
 @click.option("--publisher", default="", help="Account or contract that publishes.")
 @click.option("--contract", default="", help="Raw logs of this contract instead of a topic's events.")
 @click.option("--where", default="", help="Predicate over the payload's fields, e.g. `delay R 30 *`.")
@@ -50,6 +55,7 @@ def subscription() -> None:
 def create(
     name: str,
     topic: str,
+    key: str,
     publisher: str,
     contract: str,
     where: str,
@@ -65,7 +71,7 @@ def create(
     as_json: bool,
 ) -> None:
     """Make the subscription NAME. It begins with what comes from now on, unless --start says otherwise."""
-    selection = {"topic": topic, "publisher": publisher, "contract": contract, "where": where}
+    selection = {"topic": topic, "key": key, "publisher": publisher, "contract": contract, "where": where}
     chosen = dict(parse_option(one) for one in options) | ({"url": url} if url else {})
     body: dict[str, object] = {
         "name": name,

@@ -17,7 +17,7 @@ from proofcast.compose.io.processes import Processes
 from proofcast.compose.plan import Wishes, build_plan
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.onchain.abi import format_value
-from proofcast.onchain.io.artefacts import get_contracts
+from proofcast.onchain.io.artefacts import get_contracts, get_exchanges
 from proofcast.onchain.io.reading import find_creation_block, require_contract
 from proofcast.pipeline.io.lock import held
 
@@ -37,6 +37,13 @@ NAME_WIDTH = 10
     "--allow-receiver", "receivers", multiple=True, help="Private address that webhooks may go to; repeatable."
 )
 @click.option(
+    "--peer",
+    "peers",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Peer's folder, for the dashboard; repeatable.",
+)
+@click.option(
     "--host", default="127.0.0.1", show_default=True, help="The broker's; beyond loopback there must be a key."
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="Of the broker.")
@@ -51,6 +58,7 @@ def up(
     topics: bytes | None,
     contracts: tuple[bytes, ...],
     receivers: tuple[str, ...],
+    peers: tuple[Path, ...],
     host: str,
     port: int,
     chain_port: int,
@@ -72,8 +80,9 @@ def up(
         block_time,
         master,
         format_value(topics) if topics else "",
-        tuple(map(format_value, (own, *contracts))) if nodes or contracts else (),
+        tuple(map(format_value, (own, get_exchanges(own), *contracts))) if nodes or contracts else (),
         receivers,
+        tuple(str(folder.resolve()) for folder in peers),
     )
     with ExitStack() as stack:
         try:

@@ -5,7 +5,9 @@ An event that is applied is accepted if
 - headers lead to its block (`lineage.py`);
 - its receipt is proven by evidence under that block's receipts root;
 - the log at its place, read as the contract writes publications, gives exactly this event;
-- it is of the contract that the reader subscribed to, and of the topic and publisher where they are given by id;
+- it is of the contract that the reader subscribed to, and of the topic and publisher where they are given by id; a
+  message of an exchange reached the queue that is given by id, by the logs of the same receipt;
+- its key is meant by the routing key that the reader gave;
 - its sequence follows that of the event before it in the same topic, where all events of a topic are subscribed to.
 
 So a broker can invent nothing, and cannot leave out an event between two others; it can be late, which shows in the
@@ -20,7 +22,8 @@ from proofcast.client.lineage import Lineage
 from proofcast.errors import InvalidInput, Reason
 from proofcast.ethereum.receipt import Log
 from proofcast.event import Event, Position, Step
-from proofcast.feed.publication import build_event, read_log
+from proofcast.feed.publication import build_event, find_queues, read_log, read_message
+from proofcast.routing.meaning import is_meant
 
 RECEIPTS_KEPT = 64
 TOPICS_MAX = 1_000_000
@@ -34,7 +37,11 @@ class Wanted:
 
     contract: bytes
     """Whose logs: that of the topics, or the one whose raw logs are read."""
+    exchanges: bytes = b""
+    """`Exchanges`, where messages of exchanges are wanted."""
     topic: bytes = b""
+    queue: bytes = b""
+    key: str = ""
     publisher: bytes = b""
     is_raw: bool = False
     has_gaps: bool = False
@@ -56,7 +63,8 @@ class Checker:
     _receipts: dict[tuple[bytes, int], ProvenReceipt] = field(default_factory=dict)
     _evidence: bytes = b""
     """That came last, not looked at before the event it is for."""
-    _sequences: dict[bytes, int] = field(default_factory=dict)
+    _sequences: dict[tuple[str, bytes], int] = field(default_factory=dict)
+    """Of each topic; a topic and an exchange may have the same id."""
 
     def receive_evidence(self, data: bytes) -> None:
         self._evidence = data
@@ -79,14 +87,15 @@ class Checker:
         """Notice what was left out between two events of a topic; a publisher or a condition of ours makes gaps."""
         if self.wanted.publisher or self.wanted.is_raw or self.wanted.has_gaps:
             return
-        before = self._sequences.get(event.topic)
+        topic = (event.source, event.topic)
+        before = self._sequences.get(topic)
         expected = event.sequence if before is None else before + 1
         if event.step is Step.UNDO:
-            self._sequences[event.topic] = event.sequence - 1
+            self._sequences[topic] = event.sequence - 1
         elif event.sequence != expected:
             raise refuse(f"event `{event.sequence}` of a topic came where `{expected}` was next", HINT)
         elif len(self._sequences) < TOPICS_MAX or before is not None:
-            self._sequences[event.topic] = event.sequence
+            self._sequences[topic] = event.sequence
 
     def _prove(self, at: Position) -> ProvenReceipt:
         if not self._evidence:
@@ -114,15 +123,25 @@ def verify_event(event: Event, receipt: ProvenReceipt, wanted: Wanted) -> None:
     if not 0 <= place < len(receipt.logs):
         raise refuse(f"the receipt has `{len(receipt.logs)}` logs, so none at `{place}`", HINT)
     log = receipt.logs[place]
-    found = None if wanted.is_raw else read_log(log, wanted.contract)
+    message = read_message(log, wanted.exchanges)
+    found = None if wanted.is_raw else message or read_log(log, wanted.contract)
     proven = build_event(found, log, at, receipt.timestamp, event.trust, event.finality, event.step)
-    if proven is None or log.address != wanted.contract or (proven.sequence == 0) != wanted.is_raw:
+    is_ours = message is not None or log.address == wanted.contract
+    if proven is None or not is_ours or (proven.sequence == 0) != wanted.is_raw:
         raise refuse(f"log `{place}` of the receipt is nothing that was subscribed to", HINT)
     verify_same(event, proven)
+    verify_route(event, receipt, wanted)
     for name in ("topic", "publisher"):
         value = getattr(wanted, name)
         if value and getattr(event, name) != value:
             raise refuse(f"the event's {name} is `0x{getattr(event, name).hex()}`, not `0x{value.hex()}`", HINT)
+
+
+def verify_route(event: Event, receipt: ProvenReceipt, wanted: Wanted) -> None:
+    if wanted.key and not is_meant(wanted.key, event.key):
+        raise refuse(f"the routing key `{wanted.key}` does not mean `{show(event.key)}`", HINT)
+    if wanted.queue and wanted.queue not in find_queues(receipt.logs, wanted.exchanges, event.topic, event.sequence):
+        raise refuse(f"the message did not reach the queue `{show(wanted.queue)}`", HINT)
 
 
 def verify_same(event: Event, proven: Event) -> None:

@@ -46,6 +46,8 @@ class Wishes:
     """Whose logs go to subscribers; none for all."""
     receivers: tuple[str, ...] = ()
     """Private addresses that webhooks may go to."""
+    peers: tuple[str, ...] = ()
+    """Folders of the overlay's peers that the dashboard shows."""
 
 
 def build_plan(wishes: Wishes) -> tuple[Component, ...]:
@@ -74,7 +76,8 @@ def build_pipeline(wishes: Wishes) -> Component:
 def build_broker(wishes: Wishes) -> Component:
     place = ("--host", wishes.host, "--port", str(wishes.port), *pick("--topics", wishes.topics or None))
     receivers = repeat("--allow-receiver", wishes.receivers)
-    words = ("broker", "serve", "--feed", str(wishes.folder / "feed"), *place, *receivers)
+    peers = repeat("--peer", wishes.peers)
+    words = ("broker", "serve", "--feed", str(wishes.folder / "feed"), *place, *receivers, *peers)
     return Component(BROKER, words, re.compile(r"events at http://[^\s;]+"))
 
 

@@ -83,7 +83,11 @@ let currentReorg = null;
 let wantedName = "";
 let journeys = Promise.resolve();
 
-const getName = (event) => names.get(event.topic) ?? shorten(event.topic);
+const books = { contract: "", exchanges: new Map(), queues: new Map() }; // what `Exchanges` holds, by id
+const isMessage = (event) => books.contract !== "" && event.source.endsWith(books.contract);
+const findName = (event) => (isMessage(event) ? books.exchanges.get(event.topic)?.name : names.get(event.topic));
+const getName = (event) => `${isMessage(event) ? "exchange/" : ""}${findName(event) ?? shorten(event.topic)}`;
+const getQueueName = (queue) => books.queues.get(queue)?.name ?? shorten(queue);
 const getPlace = (event) => event.id.slice(0, event.id.lastIndexOf("/"));
 const decodeBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 const toHex = (bytes) => `0x${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
@@ -112,7 +116,7 @@ function buildRow(event) {
     element("time", { className: "faint", dateTime: event.time }, new Date(event.time).toLocaleTimeString()));
   const summary = element("summary", {}, head, element("span", { className: "payload" }, showPayload(payload)), row.steps);
   const details = element("details", {}, summary, row.detail);
-  details.addEventListener("toggle", () => details.open && !row.detail.hasChildNodes() && showDetail(row));
+  details.addEventListener("toggle", () => details.open && !row.isDetailed && showDetail(row));
   row.item.append(details);
   showSteps(row);
   return row;
@@ -125,6 +129,8 @@ function showSteps(row) {
   row.item.classList.toggle("undone", row.isUndone === true);
   const steps = [
     pill(`published in block ${event.blocknumber}`),
+    isMessage(event) ? pill(`key ${showKey(event)}`) : null,
+    journey?.held.length ? pill(`held in ${journey.held.map(getQueueName).join(", ")}`, "") : null,
     journey?.contracts.length ? pill(`${delivered} of ${count(journey.contracts.length, "contract")}`, delivered ? "good" : "plain") : null,
     pill(`verified: ${event.trust}`, "good"),
     row.services ? pill(`delivered to ${count(row.services, "service")}`, "good") : null,
@@ -144,8 +150,11 @@ async function loadJourney(row) {
 
 async function showDetail(row) {
   const { event, payload } = row;
+  row.isDetailed = true;
+  if (findName(event) === undefined) await showExchanges().catch(() => null);
   row.detail.append(fields([
-    ["topic", code(`${names.get(event.topic) ?? ""} ${event.topic}`)],
+    [isMessage(event) ? "exchange" : "topic", code(`${findName(event) ?? ""} ${event.topic}`)],
+    ["key", code(isMessage(event) ? showKey(event) : event.eventkey)],
     ["contract", code(event.source)],
     ["publisher", code(event.publisher)],
     ["block", code(`${event.blocknumber} ${event.blockhash}`)],
@@ -157,10 +166,11 @@ async function showDetail(row) {
 }
 
 function buildOutcomes(journey) {
-  const heading = element("tr", {}, ...["subscription", "contract", "outcome"].map((text) => element("th", { scope: "col" }, text)));
+  const isRouted = journey.contracts.some((one) => one.queue);
+  const heading = element("tr", {}, ...[isRouted ? "place" : "subscription", isRouted ? "queue" : "contract", "outcome"].map((text) => element("th", { scope: "col" }, text)));
   const lines = journey.contracts.map((one) => element("tr", {},
     element("td", {}, String(one.index)),
-    element("td", {}, code(one.contract || "–")),
+    element("td", {}, code(one.queue ? getQueueName(one.queue) : one.contract || "–")),
     element("td", {}, pill(one.outcome, one.outcome === "delivered" ? "good" : "bad"))));
   const caption = `Delivered to contracts in the publishing transaction${journey.remaining ? `, ${journey.remaining} in later pages` : ""}`;
   return element("table", {}, element("caption", {}, caption), element("thead", {}, heading), element("tbody", {}, ...lines));
@@ -224,7 +234,7 @@ function showReorgs() {
 
 function applyFilter(row) {
   const pattern = wantedName.replace(/[.+^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*").replaceAll("?", ".");
-  row.item.hidden = wantedName !== "" && !new RegExp(`^${pattern}$`).test(names.get(row.event.topic) ?? "");
+  row.item.hidden = wantedName !== "" && !new RegExp(`^${pattern}$`).test(findName(row.event) ? getName(row.event) : "");
 }
 
 // --- figures and lists beside
@@ -252,10 +262,15 @@ async function showStatus() {
 
 // The list may be long, so it is asked for when an event's topic is unknown, and now and then.
 async function showTopics() {
-  const isUnknown = [...rows.values()].some((row) => !names.has(row.event.topic));
+  const isUnknown = [...rows.values()].some((row) => !isMessage(row.event) && !names.has(row.event.topic));
   if (!isUnknown && Date.now() < topicsDue) return;
   topicsDue = Date.now() + TOPICS_MS;
-  const topics = await ask("/topics");
+  const topics = [];
+  for (let after = ""; after !== null; ) {
+    const page = await ask(`/topics?limit=1000${after && `&after=${after}`}`);
+    topics.push(...page.topics);
+    after = page.next;
+  }
   if (topics.length === names.size) return; // names never change
   for (const { topic, name } of topics) names.set(topic, name);
   const shown = topics.slice(0, TOPICS_MAX).map(({ topic, name }) => element("li", {}, element("span", { className: "name" }, name), code(shorten(topic))));
@@ -269,9 +284,121 @@ async function showTopics() {
 
 let topicsDue = 0;
 
+// --- exchanges and queues
+
+const showKey = (event) => showPayload(Uint8Array.from(event.eventkey.slice(2).match(/../g) ?? [], (pair) => parseInt(pair, 16)));
+let shownBooks = "";
+
+async function showExchanges() {
+  const found = await ask("/exchanges");
+  const state = JSON.stringify(found);
+  if (state === shownBooks) return; // what is open stays open
+  shownBooks = state;
+  books.contract = found.contract;
+  books.exchanges = new Map(found.exchanges.map((one) => [one.exchange, one]));
+  books.queues = new Map(found.queues.map((one) => [one.queue, one]));
+  fill("exchange", found.exchanges.slice(0, TOPICS_MAX).map(buildExchange));
+  fill("queue", found.queues.slice(0, TOPICS_MAX).map(buildQueue));
+  for (const row of rows.values()) {
+    showSteps(row);
+    applyFilter(row);
+  }
+}
+
+function buildExchange(one) {
+  const bindings = one.bindings.map(({ queue, key }) => element("li", {}, code(key), ` → ${getQueueName(queue)}`));
+  return element("li", {},
+    element("span", { className: "row" }, element("span", { className: "name" }, one.name), pill(count(one.messages, "message"))),
+    element("details", {}, element("summary", {}, count(one.bindings.length, "binding")), element("ul", { className: "bindings" }, ...bindings)),
+    code(shorten(one.exchange)));
+}
+
+function buildQueue(one) {
+  const value = one.held_value_wei === "0" ? "" : `, ${one.held_value_wei} wei`;
+  const held = one.held ? pill(`${one.held} held${value}`, "") : pill("nothing held", "good");
+  return element("li", {},
+    element("span", { className: "row" }, element("span", { className: "name" }, one.name), held),
+    `${count(one.messages, "message")} for ${count(one.subscribers, "subscriber")}, delivered ${DELIVERED[one.condition] ?? ""}`,
+    code(shorten(one.queue)));
+}
+
+const DELIVERED = {
+  "at once": "at once", time: "after a time", event: "after an event", above: "above a gauge’s value",
+  below: "below a gauge’s value", account: "by an account",
+};
+
 async function poll() {
-  for (const look of [showStatus, showTopics, showSubscriptions]) await look().catch(() => null);
+  for (const look of [showStatus, showExchanges, showTopics, showSubscriptions, showPeers]) await look().catch(() => null);
   setTimeout(poll, POLL_MS);
+}
+
+// --- peers of the overlay: those beside this broker, and whom they are connected with
+
+const GRAPH = { width: 340, height: 260, radius: 95 };
+const SVG = "http://www.w3.org/2000/svg";
+let shownPeers = "";
+
+function draw(tag, attributes, ...children) {
+  const made = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+  made.append(...children);
+  return made;
+}
+
+async function showPeers() {
+  const { peers } = await ask("/peers");
+  const state = JSON.stringify(peers);
+  if (state === shownPeers) return; // drawing again would take the keyboard's place in the graph
+  shownPeers = state;
+  $("peers").hidden = peers.length === 0;
+  drawGraph(peers);
+}
+
+function drawGraph(peers) {
+  const nodes = new Map(peers.map((one) => [one.peer ?? one.name, { ...one, kind: one.problem ? "gone" : "own" }]));
+  for (const id of peers.flatMap((one) => one.neighbours ?? [])) if (!nodes.has(id)) nodes.set(id, { peer: id, kind: "other" });
+  const ids = [...nodes.keys()].sort();
+  const places = new Map(ids.map((id, at) => [id, placeAt(at, ids.length)]));
+  const pairs = peers.flatMap((one) => (one.neighbours ?? []).map((other) => [one.peer, other].sort().join(" ")));
+  const lines = [...new Set(pairs)].map((pair) => drawLine(...pair.split(" "), places));
+  const held = document.activeElement?.dataset?.peer;
+  const graph = $("peer-graph");
+  graph.setAttribute("viewBox", `0 0 ${GRAPH.width} ${GRAPH.height}`);
+  graph.replaceChildren(...lines, ...ids.map((id) => drawPeer(id, nodes.get(id), places.get(id))));
+  for (const one of graph.querySelectorAll("g")) if (one.dataset.peer === held) one.focus();
+}
+
+function placeAt(index, total) {
+  const angle = (2 * Math.PI * index) / total - Math.PI / 2;
+  const radius = total === 1 ? 0 : GRAPH.radius;
+  return [GRAPH.width / 2 + 1.35 * radius * Math.cos(angle), GRAPH.height / 2 - 8 + radius * Math.sin(angle)];
+}
+
+function drawLine(one, other, places) {
+  const [[x1, y1], [x2, y2]] = [places.get(one), places.get(other)];
+  return draw("line", { x1, y1, x2, y2, "data-ends": `${one} ${other}` });
+}
+
+function drawPeer(id, peer, [x, y]) {
+  const name = peer.name ?? `…${id.slice(-6)}`;
+  const label = draw("text", { x, y: y + 26 }, name);
+  const drawn = draw("g", { class: peer.kind, tabindex: 0, role: "button", "aria-label": describePeer(id, peer), "data-peer": id }, draw("circle", { cx: x, cy: y, r: 10 }), label);
+  drawn.addEventListener("click", () => choosePeer(drawn));
+  drawn.addEventListener("focus", () => choosePeer(drawn));
+  return drawn;
+}
+
+function choosePeer(drawn) {
+  for (const one of $("peer-graph").querySelectorAll("g")) one.classList.toggle("chosen", one === drawn);
+  for (const line of $("peer-graph").querySelectorAll("line")) line.classList.toggle("near", line.dataset.ends.split(" ").includes(drawn.dataset.peer));
+  $("peer-detail").textContent = drawn.getAttribute("aria-label");
+}
+
+function describePeer(id, peer) {
+  if (peer.problem) return `${peer.name}: ${peer.problem}`;
+  if (peer.kind === "other") return `${id}, a neighbour`;
+  const wanted = peer.subscriptions.length ? `subscribed to ${peer.subscriptions.join(", ")}` : "no subscription";
+  return `${peer.name}, ${id}: ${count(peer.neighbours.length, "neighbour")}, knows ${count(peer.known, "peer")}, ${count(peer.delivered, "event")} delivered, ${wanted}`;
 }
 
 // --- services
@@ -442,7 +569,27 @@ function verifyPath(headers, trusted) {
   return headers[0].list;
 }
 
+// Of the contract `Exchanges`: Routed(exchange, sequence, publisher; value, queues, key, payload).
+const ROUTED = "Routed(bytes32,uint256,address,uint256,uint256,bytes,bytes)";
+
+function readBytes(data, word) {
+  const at = toNumber(data.subarray(32 * word, 32 * word + 32));
+  return data.subarray(at + 32, at + 32 + toNumber(data.subarray(at, at + 32)));
+}
+
+function verifyMessage([address, topics, data], event) {
+  const [, exchange, sequence, publisher] = topics.list.map((one) => toHex(one.bytes));
+  require(event.source.endsWith(toHex(address.bytes)), "the log is of another contract");
+  require(exchange === event.topic, "the log is of another exchange");
+  require(BigInt(sequence) === BigInt(event.sequence), "the log has another sequence number");
+  require(`0x${publisher.slice(-40)}` === event.publisher, "the log names another publisher");
+  require(toHex(readBytes(data.bytes, 2)) === event.eventkey, "the log has another routing key");
+  require(toHex(readBytes(data.bytes, 3)) === toHex(decodeBase64(event.data_base64 ?? "")), "the log has another payload");
+}
+
 function verifyEvent([address, topics, data], event) {
+  const kind = toHex(topics.list[0]?.bytes ?? new Uint8Array());
+  if (kind === toHex(keccak(new TextEncoder().encode(ROUTED)))) return verifyMessage([address, topics, data], event);
   const [, topic, sequence, eventKey] = topics.list.map((one) => toHex(one.bytes));
   const words = data.bytes;
   const length = toNumber(words.subarray(64, 96));

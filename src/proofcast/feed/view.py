@@ -6,6 +6,7 @@ block that is canonical, newest log first; then apply forward to the target. So 
 branches that came and went meanwhile, and two brokers that share nothing lead from one view to the same end.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -41,12 +42,32 @@ class Move(NamedTuple):
         return parse_row(self.record, self.chain_id)
 
 
+class Run(NamedTuple):
+    """Logs of one block that are applied, or undone, one after the other."""
+
+    step: Step
+    block: BlockId
+    turn: int
+    chain_id: int
+    records: Sequence[Row]
+
+    @property
+    def moves(self) -> list[Move]:
+        step, block, turn, chain_id, records = self
+        held = 0 if step is Step.APPLY else -1
+        return [Move(step, record, chain_id, turn, View(block, record[1] + held)) for record in records]
+
+
 @dataclass(frozen=True, slots=True)
 class Way:
-    moves: tuple[Move, ...]
+    runs: tuple[Run, ...]
     view: View
     """Where the way ends; beyond the last move where nothing was wanted further on."""
     is_complete: bool
     """Does it end at the target, or only at the limit?"""
     target: BlockId
     finalized: BlockId
+
+    @property
+    def moves(self) -> list[Move]:
+        return [move for run in self.runs for move in run.moves]

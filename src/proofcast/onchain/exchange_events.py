@@ -8,6 +8,7 @@ from proofcast.onchain.exchanges import Status
 from proofcast.onchain.log_types import LogType, index_log_types, log_type, parse_logged
 from proofcast.onchain.outcome import Outcome, parse_outcomes
 from proofcast.onchain.queues import HEADER_TYPE, TERMS_TYPE, Header, QueueTerms, build_terms
+from proofcast.onchain.routed import Routed as Routed
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +47,6 @@ class SubscriberChanged:
     queue: bytes
     subscriber: bytes
     status: Status
-
-
-@dataclass(frozen=True, slots=True)
-class Routed:
-    """A message was published."""
-
-    exchange: bytes
-    sequence: int
-    publisher: bytes
-    value_wei: int
-    queues: int
-    """How many it was meant for."""
-    key: bytes
-    payload: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,10 +82,25 @@ class RoutingKey:
 
     def matches(self, binding: str) -> bool:
         """Whether a valid binding key is one of those meant."""
-        states = self._skip(1)
-        for character in binding:
+        states = self.begin()
+        for character in binding:  # `read`, written out: a million bindings are looked at so
             read = states & self._readers.get(character, self._readers[""])
             states = self._skip(read << 1 | states & self._repeating)
+        return self.is_end(states)
+
+    def begin(self) -> int:
+        """The states in which reading begins."""
+        return self._skip(1)
+
+    def read(self, states: int, characters: str) -> int:
+        """The states after one character, whichever of these it is."""
+        readers = 0
+        for character in characters:
+            readers |= self._readers.get(character, self._readers[""])
+        return self._skip((states & readers) << 1 | states & self._repeating)
+
+    def is_end(self, states: int) -> bool:
+        """Whether a key may end in one of these states."""
         return states >> len(self.text) & 1 == 1
 
     def _skip(self, states: int) -> int:

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from proofcast.broker.io.http import Settings, build_runner
 from proofcast.broker.io.routes.dashboard import DASHBOARD
+from proofcast.broker.io.routes.peers import PEERS
 from proofcast.chain.io.source import open_source
 from proofcast.chain.segment import BlockId
 from proofcast.ethereum.header import compute_hash
@@ -70,6 +71,7 @@ def run_broker(folder: Path, topics_address: bytes) -> Iterator[str]:
     loop = asyncio.new_event_loop()
     runner = build_runner(folder, topics_address, SETTINGS)
     runner.app[DASHBOARD] = Path(str(resources.files("proofcast.dashboard")))
+    runner.app[PEERS] = (folder.parent / "near", folder.parent / "gone")
 
     async def open_door() -> int:
         await runner.setup()

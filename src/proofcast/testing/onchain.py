@@ -1,17 +1,20 @@
-"""A playground: a development chain with `Topics` on it, and subscriber contracts to put there."""
+"""A playground: a development chain with our contracts on it, subscriber contracts to put there, an exchange."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from proofcast.chain.io.rpc import RpcClient
-from proofcast.onchain import topics
+from proofcast.onchain import exchanges, queues, topics
 from proofcast.onchain.abi import Call, encode_call, encode_values
 from proofcast.onchain.deployment import Contracts
 from proofcast.onchain.events import Subscribed
+from proofcast.onchain.exchange_events import ExchangeCreated, QueueCreated
 from proofcast.onchain.io.artefacts import load_artefact
 from proofcast.onchain.io.devchain import DEFAULT_OPTIONS, DevChain, DevChainOptions, run_dev_chain
+from proofcast.onchain.io.exchanges import deploy_exchanges, find_next, get_event
 from proofcast.onchain.io.fees import FeePolicy
 from proofcast.onchain.io.keys import parse_key
 from proofcast.onchain.io.publishing import deploy_contracts
@@ -19,10 +22,14 @@ from proofcast.onchain.io.reading import encode_hex
 from proofcast.onchain.io.receipts import Receipt
 from proofcast.onchain.io.sender import Sender
 from proofcast.onchain.policy import Terms
+from proofcast.onchain.queues import QueueTerms
 from proofcast.onchain.request import Request, ask
+from proofcast.routing.route import encode_routing_key
 
+Result = TypeVar("Result")
 TERMS = Terms(callback_gas=100_000, max_price_mwei=1_000_000, max_share_gwei=100_000_000)
 DEPOSIT_WEI = 10**17
+OPEN = QueueTerms(open_binding=True, open_subscribing=True, open_value=True)
 FEES = FeePolicy(wait_s_max=30.0)
 """A chain that mines at once keeps nobody waiting; a test that waits has failed."""
 
@@ -69,6 +76,49 @@ class Playground:
 
     def set_balance(self, account: bytes, wei: int) -> None:
         self.rpc.call("anvil_setBalance", encode_hex(account), hex(wei))
+
+
+@dataclass(frozen=True, slots=True)
+class Switchboard:
+    """An exchange of the first account; queues to bind to it, contracts that listen to them."""
+
+    playground: Playground
+    contract: bytes
+    exchange: bytes
+
+    @property
+    def rpc(self) -> RpcClient:
+        return self.playground.rpc
+
+    def send(self, call: Call[Result], account: int = 0) -> Receipt:
+        return self.playground.send(ask(self.contract, call), account)
+
+    def add_queue(self, key: str, terms: QueueTerms = OPEN) -> bytes:
+        """A queue called like the key by which it is bound."""
+        queue = get_event(self.send(queues.create_queue(key, terms)), self.contract, QueueCreated).queue
+        self.send(exchanges.request_binding(self.exchange, queue, key))
+        return queue
+
+    def add_listener(self, queue: bytes) -> bytes:
+        listener = self.playground.create("Listener")
+        data = encode_call("subscribe(address,bytes32)", self.contract, queue)
+        self.playground.send(ask(listener, Call(data, bytes)))
+        return listener
+
+    def publish(self, key: str, value_wei: int = 0, payload: bytes = b"payload") -> Receipt:
+        return self.send(exchanges.publish(self.exchange, encode_routing_key(key), payload, value_wei))
+
+    def settle(self, queue: bytes) -> Receipt:
+        """Release the next message."""
+        message = find_next(self.rpc, self.contract, queue)
+        payee = self.playground.chain.accounts[0].address
+        return self.send(queues.release(queue, message.header, message.key, message.payload, payee))
+
+
+def open_switchboard(playground: Playground, name: str = "exchange") -> Switchboard:
+    contract = deploy_exchanges(playground.open_sender(), playground.topics)
+    created = playground.send(ask(contract, exchanges.create_exchange(name)))
+    return Switchboard(playground, contract, get_event(created, contract, ExchangeCreated).exchange)
 
 
 @contextmanager

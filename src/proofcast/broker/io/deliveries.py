@@ -210,6 +210,7 @@ def build_offers(entries: Sequence[Entry], subscription: Subscription, place: st
                 block_number=number,
                 step=move.step,
                 is_repeated=(number, log_index) <= subscription.repeats_until and move.step is Step.APPLY,
+                is_final=number <= entry.finalized.number,
             )
         )
         place = cursor

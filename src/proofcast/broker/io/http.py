@@ -1,8 +1,11 @@
 """The HTTP door as a whole: every route module over one hub and one store, on one port."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from aiohttp import web
@@ -11,6 +14,7 @@ from proofcast.broker.delivery import LADDER_S
 from proofcast.broker.edge import Edge
 from proofcast.broker.io import websocket
 from proofcast.broker.io.access import Access, build_middleware
+from proofcast.broker.io.books import BookReader
 from proofcast.broker.io.custody import Custody
 from proofcast.broker.io.deliveries import Deliveries
 from proofcast.broker.io.door import BACKGROUND, CUSTODY, DELIVERIES, EVIDENCE, HUB, METRICS, STORE, STREAMS, WATCH
@@ -22,21 +26,27 @@ from proofcast.broker.io.journeys import JourneyReader
 from proofcast.broker.io.kafka import KafkaSink
 from proofcast.broker.io.metrics import FeedWatch, Metrics
 from proofcast.broker.io.problems import answer_problems
-from proofcast.broker.io.routes import dashboard, documents, events, health, status, stream, subscriptions
+from proofcast.broker.io.routes import dashboard, documents, events, health, peers, status, stream, subscriptions
 from proofcast.broker.io.routes import deliveries as delivery_routes
 from proofcast.broker.io.routes.health import BLOCK_AGE_S_MAX
 from proofcast.broker.io.store.durable import Store
 from proofcast.broker.io.store.subscriptions import LEASE_S
 from proofcast.broker.io.webhooks import Webhooks
 from proofcast.broker.subscription import Transport
+from proofcast.errors import Unavailable
+from proofcast.feed.io.retention import Limits, trim_feed
+from proofcast.onchain.io.artefacts import get_exchanges
 
 STORE_FILE = "broker.sqlite"
+TRIM_EVERY_S = 300.0
+"""So that a feed passes its limits by minutes at most."""
 SHUTDOWN_S = 5.0
 """For requests that are being answered; streams are ended at once."""
 ADDRESS_LENGTH_MAX = 32_768
 """Bytes of a request's first line: every parameter at its longest, each character written as four of three."""
 DOORS: tuple[Callable[[web.Application], None], ...] = (
     dashboard.add_routes,
+    peers.add_routes,
     status.add_routes,
     stream.add_routes,
     events.add_routes,
@@ -67,6 +77,8 @@ class Settings:
     """Proxies that are believed, origins whose pages may read."""
     block_age_s_max: float | None = None
     """Of the newest verified block, above which the broker is not called ready; None does not judge it."""
+    kept: Limits = field(default_factory=Limits)
+    """Of the feed; what is beyond is forgotten now and then."""
 
 
 DEFAULTS = Settings()
@@ -105,9 +117,11 @@ def build_runner(folder: Path, topics_address: bytes, settings: Settings = DEFAU
     """A server over a feed that notices at once when a reader goes."""
     store = Store(settings.store or str(folder / STORE_FILE), settings.lease_s)
     application = build_application(Hub(folder, topics_address), store, settings)
+    application.cleanup_ctx.append(partial(run_retention, folder, settings.kept))
     application[EVIDENCE] = EvidenceMaker(folder)
     application[WATCH] = FeedWatch(folder)
     application[dashboard.JOURNEYS] = JourneyReader(folder, topics_address)
+    application[dashboard.BOOKS] = BookReader(folder, get_exchanges(topics_address))
     return web.AppRunner(
         application, handler_cancellation=True, shutdown_timeout=SHUTDOWN_S, max_line_size=ADDRESS_LENGTH_MAX
     )
@@ -136,6 +150,24 @@ async def run_hub(application: web.Application) -> AsyncIterator[None]:
     yield
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def run_retention(folder: Path, kept: Limits, application: web.Application) -> AsyncIterator[None]:
+    """What is beyond the limits is forgotten, at once and every few minutes."""
+    running = asyncio.create_task(trim_always(folder, kept)) if kept != Limits() else None
+    if running:
+        application[BACKGROUND].append(running)
+    yield
+    if running:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def trim_always(folder: Path, kept: Limits) -> None:
+    while True:
+        with suppress(Unavailable):  # nothing is journalled yet, or somebody writes for long: the next time, then
+            await asyncio.to_thread(trim_feed, folder, kept, time.time())
+        await asyncio.sleep(TRIM_EVERY_S)
 
 
 async def end_streams(application: web.Application) -> None:

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from proofcast.broker.catalogue import Catalogue
-from proofcast.broker.entry import Entry, is_published
+from proofcast.broker.entry import Entry
+from proofcast.broker.frames import get_template, is_published
+from proofcast.broker.io.arrivals import Arrivals
 from proofcast.broker.io.outlets import Outlet, Outlets
 from proofcast.broker.ring import Ring
 from proofcast.broker.selection import Selection
@@ -22,9 +24,13 @@ from proofcast.cursor import Cursor, encode_cursor
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.event import Finality
 from proofcast.feed.io.history import History
+from proofcast.feed.subject import Kind
 from proofcast.feed.view import WHOLE_BLOCK, Move, View, Way
 from proofcast.onchain.events import PayloadTypeChanged, Published, TopicCreated, compute_type_hash
+from proofcast.onchain.exchange_events import ExchangeCreated, QueueCreated, compute_exchange_type_hash
+from proofcast.onchain.io.artefacts import get_exchanges
 from proofcast.onchain.published import PUBLISHED, WORD
+from proofcast.onchain.routed import ROUTED
 
 POLL_S = 0.004
 """Between looks at whether the feed has changed; a look costs microseconds."""
@@ -44,7 +50,7 @@ Wanted = bytes | None
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Deliveries in order; without any it is a heartbeat."""
+    """Deliveries in order, as entries or as frames; without any it is a heartbeat."""
 
     entries: Sequence[Entry]
     newest: BlockId
@@ -53,6 +59,8 @@ class Batch:
     """Set where the cursor names a block never seen here: whatever is held above this one must be dropped."""
     view: View | None = None
     """Where the subscriber is, if more came to it than the entries."""
+    frames: Sequence[bytes] = ()
+    """Deliveries of the past, instead of entries, for one who wants nothing but bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +78,8 @@ class Passage:
 class Hub:
     def __init__(self, folder: Path, topics_address: bytes) -> None:
         self.history = History(folder)
-        self.catalogue = Catalogue(topics_address)
+        self.catalogue = Catalogue(topics_address, get_exchanges(topics_address))
+        self._arrivals = Arrivals(self.history, self.catalogue)
         self._learnt_from: View | None = None
         """Where the feed began when names were read last."""
         self._rings: dict[Finality, Ring] = {}
@@ -103,6 +112,11 @@ class Hub:
             for said in (TopicCreated, PayloadTypeChanged):
                 for log in self.history.list_logs(self.catalogue.topics_address, compute_type_hash(said)):
                     self.catalogue.read(log)
+            for created in (ExchangeCreated, QueueCreated):
+                for log in self.history.list_logs(
+                    self.catalogue.exchanges_address, compute_exchange_type_hash(created)
+                ):
+                    self.catalogue.read_exchange(log)
             self._learnt_from = oldest
 
     def advance(self, level: Finality) -> bool:
@@ -121,7 +135,7 @@ class Hub:
         return not way.is_complete
 
     def build_entries(self, way: Way, level: Finality) -> list[Entry]:
-        address, finalized = self.catalogue.topics_address, way.finalized
+        address, finalized, exchanges = self.catalogue.topics_address, way.finalized, self.catalogue.exchanges_address
         entries = []
         for move in way.moves:
             record = move.record
@@ -131,8 +145,25 @@ class Hub:
                 topic = self._read_topic(move)
                 if not topic:
                     continue
+            if record[9] == exchanges and (message := self._arrivals.find(move)):
+                entries.append(Entry(move, level, finalized, message.topic, is_plain=False, queues=message.queues))
+                continue
             entries.append(Entry(move, level, finalized, topic, is_plain=is_plain))
         return entries
+
+    def build_frames(self, way: Way, level: Finality, topic: bytes) -> list[bytes]:
+        """Those of publications, of one topic or of all: what the entries of the way have, made with less."""
+        address, frames = self.catalogue.topics_address, list[bytes]()
+        for run in way.runs:
+            if not all(record[9] == address and is_published(record) for record in run.records):
+                part = replace(way, runs=(run,))
+                frames += [entry.frame for entry in self._select(self.build_entries(part, level), Selection(topic))]
+                continue
+            template = get_template(run.records[0], run.step, run.turn, run.chain_id, level, way.finalized)
+            frames += [
+                template.write(record) for record in run.records if not topic or record[10][WORD : 2 * WORD] == topic
+            ]
+        return frames
 
     def _read_topic(self, move: Move) -> bytes:
         """Of a publication; empty for what else our contract says, from which names are learnt."""
@@ -172,9 +203,12 @@ class Hub:
                     yield batch
                 continue
             way = self.history.find_way(view, level, HISTORY_MAX)
-            entries = self._select(self.build_entries(way, level), selection)
-            if entries:
-                yield Batch(entries, way.target)
+            if outlet and selection.is_by_topic:
+                batch = Batch((), way.target, frames=self.build_frames(way, level, selection.topic))
+            else:
+                batch = Batch(self._select(self.build_entries(way, level), selection), way.target)
+            if batch.entries or batch.frames:
+                yield batch
             elif way.view == view:
                 await asyncio.sleep(POLL_S)  # ahead of the ring, by less than one poll
             view = way.view
@@ -230,12 +264,12 @@ class Hub:
     def _select(self, entries: Sequence[Entry], selection: Selection) -> list[Entry]:
         topic, catalogue = selection.topic, self.catalogue
         if not selection.is_by_topic:
-            return [entry for entry in entries if selection.matches(entry.delivery.event, catalogue)]
+            return [entry for entry in entries if selection.matches(entry.delivery.event, catalogue, entry.queues)]
         return [entry for entry in entries if entry.topic and (not topic or entry.topic == topic)]
 
     async def _sleep(self, selection: Selection, level: Finality) -> int | None:
         """Wait for something that may be wanted; its place, or None after a heartbeat's time."""
-        wanted, loop = selection.topic or None, asyncio.get_running_loop()
+        wanted, loop = selection.awaited, asyncio.get_running_loop()
         sleeper: asyncio.Future[int | None] = loop.create_future()
         self._sleepers[level][wanted].add(sleeper)
         alarm = loop.call_later(HEARTBEAT_S, rouse, sleeper, None)
@@ -275,16 +309,19 @@ class Hub:
         return self._find_before_sequence(start.sequence, selection)
 
     def _find_before_sequence(self, sequence: int, selection: Selection) -> View:
-        named = [topic for topic, name in self.catalogue.names.items() if name == selection.name]
+        catalogue, is_exchange = self.catalogue, selection.kind is Kind.EXCHANGE
+        names = catalogue.exchanges if is_exchange else catalogue.names
+        named = [topic for topic, name in names.items() if name == selection.name]
         topics = [selection.topic] if selection.topic else named
-        if len(topics) != 1:
+        if len(topics) != 1 or selection.kind is Kind.QUEUE:
             raise InvalidRequest(
                 Reason.BAD_ARGUMENT,
                 f"`sequence:{sequence}` needs one topic to count in, selected are `{len(topics)}`",
                 hint="select a topic by its id, or start at a block, a time or a cursor",
             )
-        words = PUBLISHED + topics[0] + sequence.to_bytes(WORD)
-        view = self.history.find_before_log(self.catalogue.topics_address, words)
+        words = (ROUTED if is_exchange else PUBLISHED) + topics[0] + sequence.to_bytes(WORD)
+        address = catalogue.exchanges_address if is_exchange else catalogue.topics_address
+        view = self.history.find_before_log(address, words)
         if view is None:
             raise Unavailable(
                 Reason.NOT_YET,

@@ -9,6 +9,7 @@ from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.feed.io.outbox import Outbox
 from proofcast.feed.io.sqlite import Journal
 from proofcast.onchain.events import Subscribed, compute_type_hash, find_event
+from proofcast.onchain.io.artefacts import get_exchanges
 
 SUBSCRIBED = compute_type_hash(Subscribed)
 
@@ -37,7 +38,7 @@ class JourneyReader:
                 f"block `0x{block_hash.hex()}` of chain `{chain_id}` is not kept here",
                 hint="ask a broker that follows this contract and chain",
             )
-        return trace_journey(block, self._topics_address, log_index)
+        return trace_journey(block, self._topics_address, get_exchanges(self._topics_address), log_index)
 
     def find_subscriber(self, topic: bytes, index: int) -> bytes:
         """The contract behind an index, empty where its subscription was not seen."""

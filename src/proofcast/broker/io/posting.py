@@ -8,7 +8,6 @@ import asyncio
 import ssl
 from collections import defaultdict
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import cast
 from urllib.parse import urlsplit
@@ -140,7 +139,7 @@ class Poster:
 
     async def post(self, to: Address, headers: Mapping[str, str], body: bytes, timeout_s: float) -> Answer:
         """OSError, TimeoutError or InvalidRequest where nobody answers, or nobody may be asked."""
-        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
         request = b"%s%scontent-length: %d\r\n\r\n%s" % (to.head, lines.encode(), len(body), body)
         kept = self._take(to)
         if kept is not None:
@@ -160,14 +159,17 @@ class Poster:
         self._idle.clear()
 
     async def _exchange(self, to: Address, connection: Connection, request: bytes, timeout_s: float) -> Answer:
-        with ExitStack() as ending:
-            ending.callback(connection.close)
+        is_kept = False
+        try:
             answer = await connection.post(request, timeout_s)
             idle = self._idle[to.scheme, to.host, to.port]
-            if connection.is_usable and len(idle) < IDLE_MAX:
-                ending.pop_all()
+            is_kept = connection.is_usable and len(idle) < IDLE_MAX
+            if is_kept:
                 idle.append(connection)
-        return answer
+            return answer
+        finally:
+            if not is_kept:
+                connection.close()
 
     def _take(self, to: Address) -> Connection | None:
         idle = self._idle[to.scheme, to.host, to.port]

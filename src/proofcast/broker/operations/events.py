@@ -18,9 +18,17 @@ from proofcast.broker.selection import FIELDS
 from proofcast.event import Finality
 
 SELECTION = (
-    query("topic", text(maxLength=256), "A topic's id, or its name; `*` stands for any characters, `?` for any one."),
+    query(
+        "topic",
+        text(maxLength=256),
+        "A topic's id, or its name; `*` stands for any characters, `?` for any one. `exchange/` or `queue/` before it:"
+        " messages of an exchange, or that reached a queue.",
+    ),
+    query("key", text(), "Routing key that must mean the event's: `*` is one or more characters, `#` one."),
     query("publisher", text(), "Account or contract that published: 0x and 40 digits."),
-    query("contract", text(), "Raw logs of this contract instead; goes with no `topic`, `publisher` or `where`."),
+    query(
+        "contract", text(), "Raw logs of this contract instead; goes with no `topic`, `key`, `publisher` or `where`."
+    ),
     query("where", text(maxLength=1024), "Predicate over the payload's fields, e.g. `delay R 30 *`."),
 )
 START = query("start", text(), "`oldest`, `newest`, `block:N`, `sequence:N`, `time:2026-01-31T12:00:00Z`, or a cursor.")
@@ -38,7 +46,21 @@ IN_ADDRESS = tuple(
 OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/api/v1", "list_routes", "What there is.", answer="Routes"),
     Operation("GET", "/api/v1/status", "show_status", "The newest verified block of each finality.", answer="Status"),
-    Operation("GET", "/api/v1/topics", "list_topics", "Topics seen so far.", answer="Topics"),
+    Operation(
+        "GET",
+        "/api/v1/topics",
+        "list_topics",
+        "Topics seen so far, by id.",
+        (query("after", hexadecimal(32), "Topics behind this one: `next` of the page before."), LIMIT),
+        answer="Topics",
+    ),
+    Operation(
+        "GET",
+        "/api/v1/exchanges",
+        "list_exchanges",
+        "Exchanges with their bindings, queues with what they hold, as of the newest verified block.",
+        answer="Exchanges",
+    ),
     Operation(
         "GET",
         "/api/v1/events",
@@ -77,6 +99,7 @@ OPERATIONS: tuple[Operation, ...] = (
         (EVENT_ID,),
         answer="Journey",
     ),
+    Operation("GET", "/api/v1/peers", "show_peers", "Peers of the overlay beside this broker.", answer="Peers"),
     Operation(
         "GET",
         "/api/v1/ws",

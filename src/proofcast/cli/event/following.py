@@ -13,6 +13,7 @@ from proofcast.client.io.http import Client
 from proofcast.client.values import HASH_LENGTH, is_hex, parse_hex
 from proofcast.cloudevents import Delivery, compute_id
 from proofcast.event import Event, Finality
+from proofcast.routing.automaton import VERSION as EXPRESSION
 
 TRUST = click.option("--trust", default="", metavar="HASH", help="Hash of a block that you trust.")
 
@@ -26,6 +27,7 @@ TRUST = click.option("--trust", default="", metavar="HASH", help="Hash of a bloc
 @click.option("--finality", type=click.Choice([level.value for level in Finality]), default="latest", show_default=True)
 @click.option("--contract", default="", help="Raw logs of this contract instead of a topic's events.")
 @click.option("--where", default="", help="Predicate over the payload's fields, e.g. `delay R 30 *`.")
+@click.option("--key", default="", help="Routing key that must mean the event's, e.g. `colour-bl*`.")
 @click.option("--topics", type=ADDRESS, help="`Topics`, where it is not at its usual address.")
 @TRUST
 @click.option("--no-verify", is_flag=True, help="Believe the broker.")
@@ -38,6 +40,7 @@ def tail(
     finality: str,
     contract: str,
     where: str,
+    key: str,
     topics: bytes | None,
     trust: str,
     no_verify: bool,
@@ -46,12 +49,20 @@ def tail(
 ) -> None:
     """Print the events of a TOPIC, given by id or by name with `*` and `?`, as they come and as they are undone.
 
+    `exchange/NAME` stands for the messages of an exchange, `queue/NAME` for those that reached a queue.
     Every event is verified; its trust is `trusted` up to the block you name, `linked` to it beyond.
     """
     address = "" if topics is None else f"0x{topics.hex()}"
     with Client(brokers, topics=address) as client:
         subscription = client.subscribe(
-            topic, start=start, finality=finality, contract=contract, where=where, verify=not no_verify, trust=trust
+            topic,
+            start=start,
+            finality=finality,
+            contract=contract,
+            where=where,
+            key=key,
+            verify=not no_verify,
+            trust=trust,
         )
         note(f"from {start} on, at finality {finality}")
         for number, found in enumerate(subscription, start=1):
@@ -112,4 +123,12 @@ def describe(delivery: Delivery) -> dict[str, object]:
 def format_line(found: Event) -> str:
     at = found.position
     place = f"block {at.block_number} 0x{at.block_hash[:4].hex()}.. log {at.log_index}"
-    return f"{found.step:5} {found.sequence:>8}  {place}  {show_payload(found.payload)}"
+    key = f"{show_key(found.key)}  " if found.key and found.sequence else ""
+    return f"{found.step:5} {found.sequence:>8}  {place}  {key}{show_payload(found.payload)}"
+
+
+def show_key(key: bytes) -> str:
+    """A routing key as it was written, a key of 32 bytes by its first ones, an expression by its kind."""
+    if key.isascii() and key.decode().isprintable():
+        return key.decode()
+    return "(expression)" if key[0] == EXPRESSION and len(key) != HASH_LENGTH else f"0x{key[:4].hex()}.."

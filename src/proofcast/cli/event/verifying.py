@@ -8,6 +8,7 @@ from proofcast.chain.evidence import ProvenLog, parse_evidence, verify_evidence
 from proofcast.cli.output import emit, format_record
 from proofcast.client.values import HASH_LENGTH, parse_hex
 from proofcast.onchain.published import Published, find_published
+from proofcast.onchain.routed import Routed, find_routed
 
 NOT_PROVEN = "that the maker calls the block `{}`; the log's number within the whole block"
 
@@ -37,7 +38,8 @@ def describe_proven(proven: ProvenLog, headers: int) -> dict[str, object]:
         "log_position": proven.log_position,
         "topics": proven.log.topics,
         "data": proven.log.data,
-        "publication": find_published(proven.log.topics, proven.log.data),
+        "publication": find_published(proven.log.topics, proven.log.data)
+        or find_routed(proven.log.topics, proven.log.data),
         "claimed_trust": str(proven.claimed_trust),
         "not_proven": NOT_PROVEN.format(proven.claimed_trust),
     }
@@ -50,6 +52,8 @@ def show(value: object) -> str:
         return " ".join(map(show, value))
     if isinstance(value, Published):
         return f"event {value.sequence} of topic {show(value.topic)}: {show_payload(value.payload)}"
+    if isinstance(value, Routed):
+        return f"message {value.sequence} of exchange {show(value.exchange)}: {show_payload(value.payload)}"
     return "-" if value is None else str(value)
 
 

@@ -14,7 +14,8 @@ from proofcast.cli.values import WORD_FORM, parse_address, refuse, require_text
 from proofcast.errors import InvalidRequest, Reason
 from proofcast.onchain.abi import format_value
 from proofcast.onchain.exchange_events import Handed, Held, Overflowed, Returned, Routed
-from proofcast.onchain.io.exchanges import find_events, get_exchanges
+from proofcast.onchain.io.artefacts import get_exchanges
+from proofcast.onchain.io.exchanges import find_events
 from proofcast.onchain.io.reading import has_code
 from proofcast.onchain.io.receipts import Receipt
 from proofcast.onchain.io.sender import Sender

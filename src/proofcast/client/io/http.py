@@ -25,7 +25,8 @@ from proofcast.client.values import ADDRESS_LENGTH, HASH_LENGTH, TOPIC_LENGTH, i
 from proofcast.cloudevents import Delivery
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.event import Event, Finality
-from proofcast.onchain.io.artefacts import get_contracts
+from proofcast.feed.subject import Kind, split_subject
+from proofcast.onchain.io.artefacts import get_contracts, get_exchanges
 
 STREAM, SUBSCRIPTIONS = "/api/v1/events/stream", "/api/v1/subscriptions"
 SILENCE_S_MAX = 60.0
@@ -90,12 +91,16 @@ class Client:
         publisher: str = "",
         contract: str = "",
         where: str = "",
+        key: str = "",
         verify: bool = True,
         trust: str = "",
         age_s_max: float | None = None,
         name: str = "",
     ) -> "Subscription":
         """Events of a topic, by id or by name with `*` and `?`; `start` as a broker takes it, a cursor included.
+
+        `exchange/NAME` are the messages of an exchange, `queue/NAME` those that reached a queue. `key` is a routing key
+        with wildcards: messages come that a queue could get which is bound by a key that it means.
 
         `where` is a predicate over the fields of the payload, e.g. `delay R 30 *`; it is the broker that reads it.
 
@@ -105,7 +110,7 @@ class Client:
         With a `name` the broker remembers what was acknowledged, under that name: a subscription that is there goes on,
         and what was not acknowledged comes again, marked. Without one, `cursor` is yours to keep.
         """
-        wanted = {"topic": topic, "publisher": publisher, "contract": contract, "where": where}
+        wanted = {"topic": topic, "key": key, "publisher": publisher, "contract": contract, "where": where}
         query = {name: value for name, value in wanted.items() if value} | {"finality": str(finality)}
         checker = self._build_checker(query, trust) if verify else None
         if name:
@@ -125,13 +130,20 @@ class Client:
             self.ask("POST", SUBSCRIPTIONS, body=body)
 
     def _build_checker(self, query: dict[str, str], trust: str) -> Checker:
-        contract, topic = query.get("contract", ""), query.get("topic", "")
+        contract = parse_hex("contract", query.get("contract", ""), ADDRESS_LENGTH)
+        topics = self._topics or get_contracts().topics
+        kind, named = split_subject(query.get("topic", ""))
+        subject = parse_hex(kind, named, TOPIC_LENGTH) if is_hex(named) else b""
+        is_message, is_queue = kind is not Kind.TOPIC, kind is Kind.QUEUE
         wanted = Wanted(
-            parse_hex("contract", contract, ADDRESS_LENGTH) or self._topics or get_contracts().topics,
-            parse_hex("topic", topic, TOPIC_LENGTH) if is_hex(topic) else b"",
-            parse_hex("publisher", query.get("publisher", ""), ADDRESS_LENGTH),
+            contract or (b"" if is_message else topics),
+            b"" if contract or (named and not is_message) else get_exchanges(topics),
+            topic=b"" if is_queue else subject,
+            queue=subject if is_queue else b"",
+            key=query.get("key", ""),
+            publisher=parse_hex("publisher", query.get("publisher", ""), ADDRESS_LENGTH),
             is_raw=bool(contract),
-            has_gaps="where" in query,
+            has_gaps=is_queue or "where" in query or "key" in query,
         )
         return Checker(wanted, Lineage(parse_hex("trust", trust, HASH_LENGTH)))
 

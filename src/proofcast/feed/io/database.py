@@ -118,7 +118,7 @@ class Database:
 
     def get_version(self) -> int:
         """Another number after every commit by another connection than this thread's."""
-        with self.snapshot() as connection:
+        with self._use() as connection:
             (version,) = connection.execute("PRAGMA data_version").fetchone()
         return int(version)
 
@@ -132,8 +132,7 @@ class Database:
 
     @contextmanager
     def _run(self, begin: str) -> Iterator[sqlite3.Connection]:
-        try:
-            connection = self._connect()
+        with self._use() as connection:
             connection.execute(begin)
             try:
                 yield connection
@@ -141,6 +140,12 @@ class Database:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _use(self) -> Iterator[sqlite3.Connection]:
+        """This thread's connection; what SQLite complains of becomes one of our errors."""
+        try:
+            yield self._connect()
         except sqlite3.OperationalError as error:  # a full disk, a lock that stays, a folder that is gone
             raise Unavailable(
                 Reason.NOT_STORED,

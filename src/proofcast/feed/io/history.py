@@ -1,7 +1,8 @@
 """The way from a view to the present, read from the feed: journal and outbox together, in one snapshot."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
@@ -15,7 +16,7 @@ from proofcast.feed.io.database import Database
 from proofcast.feed.io.sqlite import COLUMNS, parse_step
 from proofcast.feed.journal import JournalState, compute_state
 from proofcast.feed.outbox import Row, parse_row
-from proofcast.feed.view import WHOLE_BLOCK, Move, View, Way
+from proofcast.feed.view import WHOLE_BLOCK, Run, View, Way
 
 END_OF_TOPICS = b"\xff" * 33
 """Behind every continuation of some topics by one more."""
@@ -30,6 +31,8 @@ class UnknownBlock(InvalidRequest):
 class History:
     def __init__(self, folder: Path) -> None:
         self._database = Database(folder)
+        self._state: JournalState | None = None
+        """As of the last step that was looked at: what was after a step never changes, and folding it takes time."""
 
     def close(self) -> None:
         self._database.close()
@@ -48,33 +51,33 @@ class History:
             return View(read_beginning(connection)[0], WHOLE_BLOCK)
 
     def get_newest(self, level: Finality) -> View:
-        with self._database.snapshot() as connection:
-            return View(Snapshot.read(connection).get_target(level), WHOLE_BLOCK)
+        with self._snapshot() as snapshot:
+            return View(snapshot.get_target(level), WHOLE_BLOCK)
 
     def find_way(self, view: View, level: Finality, limit: int = MOVES_MAX) -> Way:
         """At most `limit` moves from the view towards the block that is settled at this level."""
-        with self._database.snapshot() as connection:
-            snapshot = Snapshot.read(connection)
-            target = snapshot.get_target(level)
+        with self._snapshot() as snapshot:
+            target, runs = snapshot.get_target(level), list[Run]()
             verify_level(view, level, target)
-            moves: list[Move] = []
-            while len(moves) < limit and snapshot.is_off(view, target):
-                undone = list(snapshot.undo(view, limit - len(moves)))
-                moves += undone
-                view = undone[-1].view if undone else View(snapshot.get_parent(view.block), WHOLE_BLOCK)
-            if len(moves) < limit:
-                applied = list(snapshot.apply(view, target, limit - len(moves)))
-                moves += applied
-                if len(moves) < limit:
-                    return Way(tuple(moves), View(target, WHOLE_BLOCK), True, target, snapshot.state.finalized)
-                view = moves[-1].view
-            return Way(tuple(moves), view, False, target, snapshot.state.finalized)
+            while limit > 0 and snapshot.is_off(view, target):
+                undone = snapshot.undo(view, limit)
+                if not undone.records:
+                    view = View(snapshot.get_parent(view.block), WHOLE_BLOCK)
+                    continue
+                runs.append(undone)
+                limit -= len(undone.records)
+                view = undone.moves[-1].view
+            for applied in snapshot.apply(view, target, limit):
+                runs.append(applied)
+                limit -= len(applied.records)
+                view = View(applied.block, applied.records[-1][1])
+            end = view if limit == 0 else View(target, WHOLE_BLOCK)
+            return Way(tuple(runs), end, limit > 0, target, snapshot.state.finalized)
 
     def find_before_time(self, timestamp: int) -> View:
         """The view that lacks everything of this second and later, and nothing else that was matched."""
-        with self._database.snapshot() as connection:
-            snapshot = Snapshot.read(connection)
-            row = connection.execute(
+        with self._snapshot() as snapshot:
+            row = snapshot.connection.execute(
                 "SELECT number FROM outbox WHERE timestamp >= ? AND step = 'apply' ORDER BY sequence LIMIT 1",
                 (timestamp,),
             ).fetchone()
@@ -83,9 +86,8 @@ class History:
 
     def find_before_log(self, address: bytes, topics: bytes) -> View | None:
         """The view that lacks a log, found by how its topics begin, and what came after; None where it is not here."""
-        with self._database.snapshot() as connection:
-            snapshot = Snapshot.read(connection)
-            rows = connection.execute(
+        with self._snapshot() as snapshot:
+            rows = snapshot.connection.execute(
                 "SELECT number, hash, log_index FROM outbox INDEXED BY outbox_topics WHERE topics >= ? AND topics < ?"
                 " AND address = ? AND step = 'apply' AND sequence <= ?",
                 (topics, topics + END_OF_TOPICS, address, snapshot.state.sequence),
@@ -106,9 +108,16 @@ class History:
             ).fetchall()
         return [parse_row(row, 0).log for row in rows]
 
-    def knows(self, block: BlockId) -> bool:
+    def list_step(self, sequence: int, address: bytes) -> list[Row]:
+        """The logs of a contract that one step applied or undid."""
         with self._database.snapshot() as connection:
-            return Snapshot.read(connection).knows(block)
+            return connection.execute(
+                "SELECT * FROM outbox WHERE sequence = ? AND address = ? ORDER BY log_index", (sequence, address)
+            ).fetchall()
+
+    def knows(self, block: BlockId) -> bool:
+        with self._snapshot() as snapshot:
+            return snapshot.knows(block)
 
     def get_known(self, block: BlockId) -> BlockId:
         """The block itself where it was ever applied here; refused where not."""
@@ -118,8 +127,19 @@ class History:
 
     def find_block(self, number: int) -> BlockId | None:
         """The canonical block of this height; None above the head and below the checkpoint."""
+        with self._snapshot() as snapshot:
+            return snapshot.find_canonical(number)
+
+    @contextmanager
+    def _snapshot(self) -> Iterator["Snapshot"]:
         with self._database.snapshot() as connection:
-            return Snapshot.read(connection).find_canonical(number)
+            chain_id, checkpoint = read_chain(connection)
+            row = connection.execute("SELECT sequence FROM delivered").fetchone()
+            sequence = row[0] if row else 0
+            state = self._state
+            if state is None or state.sequence != sequence:
+                state = self._state = read_state(connection, checkpoint, sequence)
+            yield Snapshot(connection, chain_id, *read_beginning(connection), state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +152,6 @@ class Snapshot:
     """Everything behind it is here."""
     oldest_sequence: int
     state: JournalState
-
-    @classmethod
-    def read(cls, connection: sqlite3.Connection) -> "Snapshot":
-        chain_id, checkpoint = read_chain(connection)
-        row = connection.execute("SELECT sequence FROM delivered").fetchone()
-        state = read_state(connection, checkpoint, row[0] if row else 0)
-        return cls(connection, chain_id, *read_beginning(connection), state)
 
     def get_target(self, level: Finality) -> BlockId:
         state = self.state
@@ -161,15 +174,13 @@ class Snapshot:
         """Must something be undone first?"""
         return view.block.number > target.number or self.find_canonical(view.block.number) != view.block
 
-    def undo(self, view: View, limit: int) -> Iterator[Move]:
+    def undo(self, view: View, limit: int) -> Run:
         """Take back the logs of the view's block, newest first."""
         sequence, _ = self._get_applied(view.block)
         rows = self._read_rows("sequence = ? AND log_index <= ?", (sequence, view.log_index), "DESC", limit)
-        turn = self._count_turns(view.block, sequence)
-        for row in rows:
-            yield Move(Step.UNDO, row, self.chain_id, turn, View(view.block, row[1] - 1))
+        return Run(Step.UNDO, view.block, self._count_turns(view.block)[0], self.chain_id, rows)
 
-    def apply(self, view: View, target: BlockId, limit: int) -> Iterator[Move]:
+    def apply(self, view: View, target: BlockId, limit: int) -> Iterator[Run]:
         """Go on to the target, oldest first; the view is canonical."""
         sequence = self.oldest_sequence if view.block == self.oldest else self._get_applied(view.block)[0]
         after = (sequence, view.log_index)
@@ -180,24 +191,12 @@ class Snapshot:
                 return
             after = (rows[-1][0], rows[-1][1])
             for step_sequence, group in groupby(rows, itemgetter(0)):
-                applied = self._apply_rows(step_sequence, list(group))
-                limit -= len(applied)
-                yield from applied
-
-    def _apply_rows(self, sequence: int, rows: Sequence[Row]) -> list[Move]:
-        """What one step applies, if it is the last one of a canonical block."""
-        block = BlockId(rows[0][4], rows[0][5])
-        turn = self._find_turn(block, sequence)
-        if turn is None:
-            return []
-        chain_id = self.chain_id
-        return [Move(Step.APPLY, row, chain_id, turn, View(block, row[1])) for row in rows]
-
-    def _find_turn(self, block: BlockId, sequence: int) -> int | None:
-        """Which application of the block this step is; None unless it is the last one of a canonical block."""
-        if self.find_canonical(block.number) != block or self._get_applied(block)[0] != sequence:
-            return None
-        return self._count_turns(block, sequence)
+                records = list(group)
+                block = BlockId(records[0][4], records[0][5])
+                turn, last = self._count_turns(block)
+                if last == step_sequence and self.find_canonical(block.number) == block:
+                    limit -= len(records)
+                    yield Run(Step.APPLY, block, turn, self.chain_id, records)
 
     def knows(self, block: BlockId) -> bool:
         """Was it ever applied here?"""
@@ -221,12 +220,14 @@ class Snapshot:
         ).fetchone()
         return row
 
-    def _count_turns(self, block: BlockId, sequence: int) -> int:
-        (count,) = self.connection.execute(
-            "SELECT count(*) FROM step WHERE number = ? AND hash = ? AND step = 'apply' AND sequence <= ?",
-            (*block, sequence),
+    def _count_turns(self, block: BlockId) -> tuple[int, int]:
+        """How often the block was applied, and the sequence of the last time."""
+        found: tuple[int, int] = self.connection.execute(
+            "SELECT count(*), max(sequence) FROM step"
+            " WHERE number = ? AND hash = ? AND step = 'apply' AND sequence <= ?",
+            (*block, self.state.sequence),
         ).fetchone()
-        return int(count)
+        return found
 
     def _read_rows(self, wanted: str, values: tuple[int, ...], order: str, limit: int) -> list[Row]:
         return self.connection.execute(

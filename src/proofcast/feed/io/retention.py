@@ -1,18 +1,52 @@
 """Forgetting the oldest part of a feed: events, blocks and headers of which nobody wants evidence any more.
 
 Only what is final and what every reader of the journal has passed is forgotten, whole blocks at a time, so the feed
-begins behind a block as it always does. Who comes with an older cursor is told that its block is not here.
+begins behind a block as it always does. Who comes with an older cursor is told that its block is not here. Names of
+topics, exchanges and queues stay known.
 """
 
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from proofcast.chain.segment import BlockId
 from proofcast.feed.io.database import Database
 from proofcast.feed.io.history import read_beginning, read_chain
 from proofcast.feed.io.sqlite import read_state
+from proofcast.onchain.events import PayloadTypeChanged, TopicCreated, compute_type_hash
+from proofcast.onchain.exchange_events import ExchangeCreated, QueueCreated, compute_exchange_type_hash
 
+SECONDS_PER_DAY = 86_400
+NAMING = (
+    compute_type_hash(TopicCreated),
+    compute_type_hash(PayloadTypeChanged),
+    compute_exchange_type_hash(ExchangeCreated),
+    compute_exchange_type_hash(QueueCreated),
+)
+"""Logs that stay: a topic is older than its events, and nobody would know its name."""
 STRETCH = 10_000
 """Blocks forgotten at a time, so that nobody waits long to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is kept; None keeps everything."""
+
+    days: float | None = None
+    megabytes: int | None = None
+
+
+def trim_feed(folder: Path, limits: Limits, now_s: float) -> int:
+    """Forget everything beyond the limits, stretch by stretch; says how many blocks."""
+    retention, count = Retention(folder), 0
+    with closing(retention):
+        if limits.days is not None:
+            before = int(now_s - limits.days * SECONDS_PER_DAY)
+            count += sum(iter(lambda: retention.forget_before(before), 0))
+        if limits.megabytes is not None:
+            size_max = limits.megabytes << 20
+            count += sum(iter(lambda: retention.shrink(size_max), 0))
+    return count
 
 
 class Retention:
@@ -51,7 +85,10 @@ class Retention:
             if row is None:
                 return 0
             connection.execute("INSERT OR REPLACE INTO beginning VALUES (1, ?, ?, ?)", row)
-            for table in ("block", "header", "outbox"):
+            for table in ("block", "header"):
                 connection.execute(f"DELETE FROM {table} WHERE number <= ?", (row[0],))
+            connection.execute(
+                "DELETE FROM outbox WHERE number <= ? AND substr(topics, 1, 32) NOT IN (?, ?, ?, ?)", (row[0], *NAMING)
+            )
             connection.execute("DELETE FROM step WHERE number <= ? AND step != 'final'", (row[0],))
         return BlockId(row[0], row[1]).number - beginning.number

@@ -33,6 +33,17 @@ def get_lens_code(topics: bytes) -> bytes:
     return load_artefact("TopicsLens").creation_code + encode_values("(address)", (topics,))
 
 
+def get_exchanges_code(topics: bytes) -> bytes:
+    """Creation code of `Exchanges` beside one `Topics`."""
+    return load_artefact("Exchanges").creation_code + encode_values("(address)", (topics,))
+
+
+@lru_cache(maxsize=32)
+def get_exchanges(topics: bytes) -> bytes:
+    """Where `Exchanges` is on every chain, beside one `Topics`."""
+    return compute_address(get_exchanges_code(topics))
+
+
 def get_contracts(topics: bytes | None = None) -> Contracts:
     """Where our contracts are on every chain; or `Topics` as named, and its lens."""
     topics = topics or compute_address(load_artefact("Topics").creation_code)

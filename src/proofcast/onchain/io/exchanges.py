@@ -7,8 +7,7 @@ from typing import NoReturn, TypeVar
 from proofcast.chain.io.rpc import RpcClient
 from proofcast.errors import InvalidInput, InvalidRequest, Reason
 from proofcast.onchain import exchanges, queues
-from proofcast.onchain.abi import encode_values, format_value
-from proofcast.onchain.deployment import compute_address
+from proofcast.onchain.abi import format_value
 from proofcast.onchain.exchange_events import (
     ExchangeEvent,
     Expired,
@@ -18,7 +17,7 @@ from proofcast.onchain.exchange_events import (
     compute_exchange_type_hash,
     find_exchange_event,
 )
-from proofcast.onchain.io.artefacts import load_artefact
+from proofcast.onchain.io.artefacts import get_exchanges, get_exchanges_code
 from proofcast.onchain.io.publishing import deploy_code
 from proofcast.onchain.io.reading import find_creation_block, find_raw_logs, read, read_all
 from proofcast.onchain.io.receipts import Receipt
@@ -42,16 +41,6 @@ class HeldMessage:
     @property
     def hash(self) -> bytes:
         return compute_message_hash(self.header, self.key, self.payload)
-
-
-def get_exchanges_code(topics: bytes) -> bytes:
-    """Creation code of `Exchanges` beside one `Topics`."""
-    return load_artefact("Exchanges").creation_code + encode_values("(address)", (topics,))
-
-
-def get_exchanges(topics: bytes) -> bytes:
-    """Where `Exchanges` is on every chain."""
-    return compute_address(get_exchanges_code(topics))
 
 
 def deploy_exchanges(sender: Sender, topics: bytes) -> bytes:

@@ -31,7 +31,9 @@ async def list_events(request: web.Request) -> web.Response:
     view = hub.find_view(read_start(request, "oldest"), level, selection)
     way = hub.history.find_way(view, level, limit)
     entries = [
-        entry for entry in hub.build_entries(way, level) if selection.matches(entry.delivery.event, hub.catalogue)
+        entry
+        for entry in hub.build_entries(way, level)
+        if selection.matches(entry.delivery.event, hub.catalogue, entry.queues)
     ]
     page = {
         "events": [orjson.Fragment(entry.json) for entry in entries],

@@ -1,9 +1,12 @@
 """What this broker is: its routes, the newest verified blocks, the topics it has seen."""
 
+from heapq import nsmallest
+
 from aiohttp import web
 
 from proofcast import __version__
-from proofcast.broker.io.door import HUB, answer, describe
+from proofcast.broker.io.door import HUB, answer, describe, read_limit
+from proofcast.broker.selection import TOPIC_LENGTH, encode_hex, parse_bytes
 from proofcast.event import Finality
 
 
@@ -27,5 +30,9 @@ async def show_status(request: web.Request) -> web.Response:
 
 
 async def list_topics(request: web.Request) -> web.Response:
+    """One page, by id; `next` is where the one after it begins."""
+    after, limit = parse_bytes("topic", request.query.get("after", ""), TOPIC_LENGTH), read_limit(request.query)
     names = request.app[HUB].catalogue.names
-    return answer([{"topic": f"0x{topic.hex()}", "name": name} for topic, name in sorted(names.items())])
+    found = nsmallest(limit + 1, (topic for topic in names if topic > after))
+    listed = [{"topic": encode_hex(topic), "name": names[topic]} for topic in found[:limit]]
+    return answer({"topics": listed, "next": encode_hex(found[limit - 1]) if len(found) > limit else None})

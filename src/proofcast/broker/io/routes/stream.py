@@ -106,6 +106,9 @@ async def encode_batches(
             pieces = evidence.encode(batch)
             while piece := await asyncio.to_thread(join_some, pieces):
                 yield piece, 0
+        elif batch.frames:
+            yield b"".join(batch.frames), len(batch.frames)
+            continue
         elif batch.entries:
             yield b"".join([entry.frame for entry in batch.entries]), count
             continue

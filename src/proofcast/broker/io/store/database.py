@@ -19,6 +19,8 @@ WAIT_S_MAX = 30.0
 """For another process that is committing; a commit takes milliseconds."""
 MIGRATION_LOCK = 0x70726F6F66
 """Of PostgreSQL: brokers that start together change the schema one after the other."""
+PAGE_SIZE = 8_192
+"""Bytes, of a new SQLite file: deliveries of an event of a kilobyte share a page."""
 IN_MEMORY = ":memory:"
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 
@@ -114,7 +116,12 @@ class SqliteDatabase:
         connection = sqlite3.connect(self._path, timeout=WAIT_S_MAX, isolation_level=None, check_same_thread=False)
         with ExitStack() as ending:
             ending.callback(connection.close)
-            for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            for setting in (
+                f"page_size = {PAGE_SIZE}",
+                "journal_mode = WAL",
+                "synchronous = FULL",
+                "foreign_keys = ON",
+            ):
                 connection.execute(f"PRAGMA {setting}")
             connection.execute("BEGIN IMMEDIATE")
             migrate(SqliteTransaction(connection), str(self._path))
@@ -193,6 +200,11 @@ class PostgresDatabase:
 def open_database(address: str) -> SqliteDatabase | PostgresDatabase:
     """`postgresql://...`, or the path of a file."""
     return PostgresDatabase(address) if address.startswith(POSTGRES_SCHEMES) else SqliteDatabase(Path(address))
+
+
+def is_made(address: str) -> bool:
+    """Is there something to open? A file is made where there is none; a database server is asked."""
+    return address.startswith(POSTGRES_SCHEMES) or Path(address).exists()
 
 
 def translate(statement: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from proofcast.broker.io.store.database import Row, Transaction
 from proofcast.broker.io.store.subscriptions import Holding, get, verify_fence
@@ -15,8 +16,7 @@ REDRIVE_MAX = 10_000
 DEAD = "ordinal, event_id, order_key, cursor_text, body, hash, log_index, step, attempts, reason, died_at, is_undone"
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     ordinal: int
     number: int
     event_id: str

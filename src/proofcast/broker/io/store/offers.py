@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from proofcast.broker.io.store.database import Row, Transaction
 from proofcast.broker.io.store.subscriptions import Holding, get, verify_fence
@@ -12,8 +13,7 @@ from proofcast.event import Finality, Step
 PENDING = "ordinal, event_id, order_key, cursor_text, body, hash, log_index, step, attempts, due_at, is_repeated"
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
+class Offered(NamedTuple):
     """A delivery about to become pending."""
 
     event_id: str
@@ -25,6 +25,8 @@ class Offered:
     block_number: int
     step: Step
     is_repeated: bool
+    is_final: bool = False
+    """It will never be undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,11 @@ def _write_given(transaction: Transaction, name: str, offered: Sequence[Offered]
     undone = [one.log for one in offered if one.step is Step.UNDO]
     last = {one.log: one for one in offered}
     drop = [(name, *one.log) for one in last.values() if one.step is Step.UNDO]
-    add = [(name, *one.log, one.block_number, one.body) for one in last.values() if one.step is Step.APPLY]
+    add = [
+        (name, *one.log, one.block_number, one.body)
+        for one in last.values()
+        if one.step is Step.APPLY and not one.is_final
+    ]
     if undone:
         transaction.change_many("DELETE FROM given WHERE subscription = ? AND hash = ? AND log_index = ?", drop)
         transaction.change_many(
