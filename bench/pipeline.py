@@ -118,8 +118,9 @@ def measure_etl(bed: Bed, blocks: Sequence[Recorded]) -> tuple[float, float]:
 def read_node(spark: SparkSession, url: str, target: str) -> DataFrame:
     """All logs of the node, verified, into a table."""
     options = {"source": url, "first": "1", "last": str(ETL_BLOCKS), "finality": "latest", "blocks_per_partition": "64"}
-    spark.read.format("evm").options(**options).load().write.format("delta").save(target)
-    return spark.read.format("delta").load(target)
+    tables = Tables(target)
+    backfill(spark, tables, options, [], f"{target}/scratch", kept=(Table.LOGS, Table.BLOCKS))
+    return tables.read(spark, Table.LOGS)
 
 
 def read_log_rows(logs: DataFrame) -> list[LogRow]:

@@ -17,6 +17,7 @@ from proofcast.chain.segment import BlockId
 from proofcast.cloudevents import encode_structured, parse_structured
 from proofcast.ethereum.receipt import Log
 from proofcast.event import Finality, Step
+from proofcast.feed.outbox import Row
 from proofcast.feed.view import Move, View
 from proofcast.onchain.events import Published, find_event
 from proofcast.onchain.published import find_published
@@ -29,7 +30,7 @@ WORDS = st.binary(min_size=32, max_size=32)
 def build_move(log: Log, step: Step, turn: int, dice: random.Random) -> Move:
     block = BlockId(dice.randrange(10**9), dice.randbytes(32))
     place = (dice.randrange(10**6), None, log.address, b"".join(log.topics), log.data)
-    record = (1, dice.randrange(10**5), "apply", "agreed", *block, dice.randrange(2**31), *place)
+    record = Row(1, dice.randrange(10**5), "apply", "agreed", *block, dice.randrange(2**31), *place)
     return Move(step, record, 31_337, turn, View(block, 0))
 
 

@@ -84,4 +84,6 @@ class Entry:
 def write_place(move: Move, finalized: BlockId) -> str:
     """The cursor of whoever has this."""
     record = move.record
-    return write_cursor(move.chain_id, record[4], record[5], record[1], move.step is not Step.UNDO, *finalized)
+    return write_cursor(
+        move.chain_id, record.number, record.block_hash, record.log_index, move.step is not Step.UNDO, *finalized
+    )

@@ -25,7 +25,7 @@ TEMPLATES_KEPT = 256
 
 def is_published(record: Row) -> bool:
     """Is it a publication in the one form in which the contract writes it? Any other form is read more slowly."""
-    topics, data = record[10], record[11]
+    topics, data = record.topics, record.data
     return (
         len(topics) == TOPICS_LENGTH
         and topics.startswith(PUBLISHED)
@@ -46,7 +46,7 @@ class Template:
 
     def write(self, record: Row) -> bytes:
         """The frame of a log that `is_published`."""
-        log_index, index, topics, data = record[1], record[7], record[10], record[11]
+        log_index, topics, data = record.log_index, record.topics, record.data
         cursor = seal_body(self.cursor_head + log_index.to_bytes(4) + self.cursor_tail)
         key = topics[96:]
         return self.text % (
@@ -56,7 +56,7 @@ class Template:
             int.from_bytes(topics[64:96]),
             hexlify(key) if key != NO_KEY else b"",
             hexlify(data[12:32]),
-            index,
+            record.transaction_index,
             log_index,
             cursor,
             b64encode(data[96 : 96 + int.from_bytes(data[64:96])]),
@@ -65,7 +65,8 @@ class Template:
 
 def get_template(record: Row, step: Step, turn: int, chain_id: int, level: Finality, finalized: BlockId) -> Template:
     """Of the block in which a log is."""
-    return build_template(step, turn, chain_id, level, finalized, *record[3:7], record[9])
+    block = record.trust, record.number, record.block_hash, record.timestamp
+    return build_template(step, turn, chain_id, level, finalized, *block, record.address)
 
 
 @lru_cache(maxsize=TEMPLATES_KEPT)

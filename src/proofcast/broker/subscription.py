@@ -146,7 +146,7 @@ def is_wanted(entry: Entry, selection: Selection, catalogue: Catalogue) -> bool:
 
 
 def get_log_name(entry: Entry) -> LogName:
-    return entry.move.record[5], entry.move.record[1]
+    return entry.move.record.block_hash, entry.move.record.log_index
 
 
 def get_order_key(entry: Entry, ordering: Ordering) -> str:

@@ -14,9 +14,23 @@ from proofcast.feed.journal import JournalEntry
 STEPS, TRUSTS = {step.value: step for step in Step}, {trust.value: trust for trust in Trust}
 """By their words: looked up for every row."""
 
-Row = tuple[int, int, str, str, int, bytes, int, int, bytes | None, bytes, bytes, bytes]
-"""As it is stored: sequence, log index, step, trust, number, hash, time, transaction index, transaction hash, address,
-topics one after the other, data."""
+
+class Row(NamedTuple):
+    """A log as it is stored."""
+
+    sequence: int
+    log_index: int
+    step: str
+    trust: str
+    number: int
+    block_hash: bytes
+    timestamp: int
+    transaction_index: int
+    transaction_hash: bytes | None
+    address: bytes
+    topics: bytes
+    """One after the other."""
+    data: bytes
 
 
 class OutboxRow(NamedTuple):
@@ -66,7 +80,7 @@ def iterate_logs(entry: JournalEntry, chain_id: int, receipts: tuple[bytes, ...]
 
 def encode_row(row: OutboxRow) -> Row:
     at, log = row.position, row.log
-    return (
+    return Row(
         row.sequence,
         at.log_index,
         str(row.step),

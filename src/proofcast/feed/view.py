@@ -55,7 +55,7 @@ class Run(NamedTuple):
     def moves(self) -> list[Move]:
         step, block, turn, chain_id, records = self
         held = 0 if step is Step.APPLY else -1
-        return [Move(step, record, chain_id, turn, View(block, record[1] + held)) for record in records]
+        return [Move(step, record, chain_id, turn, View(block, record.log_index + held)) for record in records]
 
 
 @dataclass(frozen=True, slots=True)

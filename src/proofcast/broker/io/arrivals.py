@@ -36,8 +36,8 @@ class Arrivals:
         if routed is None:
             self._catalogue.read_exchange(log)
             return None
-        place = (move.record[7], routed.exchange, routed.sequence)
-        return Message(MESSAGE + routed.exchange, self._read_step(move.record[0]).get(place, frozenset()))
+        place = (move.record.transaction_index, routed.exchange, routed.sequence)
+        return Message(MESSAGE + routed.exchange, self._read_step(move.record.sequence).get(place, frozenset()))
 
     def _read_arrivals(self, step: int) -> ByMessage:
         """Of all messages of a block: which queue got one is said after it, in the same transaction."""

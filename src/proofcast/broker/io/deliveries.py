@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from proofcast.broker.entry import Entry
-from proofcast.broker.io.hub import BATCH_MAX, EVERYTHING, Hub, find_cursor_view
+from proofcast.broker.io.beginnings import find_cursor_view
+from proofcast.broker.io.hub import BATCH_MAX, EVERYTHING, Hub
 from proofcast.broker.io.store.durable import Store
 from proofcast.broker.io.store.offers import Given, Offered
 from proofcast.broker.io.store.subscriptions import Holding, refuse_fenced
@@ -198,7 +199,7 @@ def build_offers(entries: Sequence[Entry], subscription: Subscription, place: st
     for entry in entries:
         move, cursor = entry.move, entry.cursor
         block_hash, log_index = get_log_name(entry)
-        number = move.record[4]
+        number = move.record.number
         offers.append(
             Offered(
                 event_id=format_id(move.chain_id, number, log_index, block_hash, move.step, move.turn),

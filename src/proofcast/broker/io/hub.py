@@ -15,22 +15,21 @@ from proofcast.broker.catalogue import Catalogue
 from proofcast.broker.entry import Entry
 from proofcast.broker.frames import get_template, is_published
 from proofcast.broker.io.arrivals import Arrivals
+from proofcast.broker.io.beginnings import Beginnings
 from proofcast.broker.io.outlets import Outlet, Outlets
 from proofcast.broker.ring import Ring
 from proofcast.broker.selection import Selection
-from proofcast.broker.start import AtBlock, AtTime, Newest, Oldest, Start
+from proofcast.broker.start import Newest, Start
 from proofcast.chain.segment import BlockId
 from proofcast.cursor import Cursor, encode_cursor
-from proofcast.errors import InvalidRequest, Reason, Unavailable
+from proofcast.errors import Unavailable
 from proofcast.event import Finality
 from proofcast.feed.io.history import History
-from proofcast.feed.subject import Kind
 from proofcast.feed.view import WHOLE_BLOCK, Move, View, Way
 from proofcast.onchain.events import PayloadTypeChanged, Published, TopicCreated, compute_type_hash
 from proofcast.onchain.exchange_events import ExchangeCreated, QueueCreated, compute_exchange_type_hash
 from proofcast.onchain.io.artefacts import get_exchanges
-from proofcast.onchain.published import PUBLISHED, WORD
-from proofcast.onchain.routed import ROUTED
+from proofcast.onchain.published import WORD
 
 POLL_S = 0.004
 """Between looks at whether the feed has changed; a look costs microseconds."""
@@ -80,6 +79,7 @@ class Hub:
         self.history = History(folder)
         self.catalogue = Catalogue(topics_address, get_exchanges(topics_address))
         self._arrivals = Arrivals(self.history, self.catalogue)
+        self._beginnings = Beginnings(self.history, self.catalogue)
         self._learnt_from: View | None = None
         """Where the feed began when names were read last."""
         self._rings: dict[Finality, Ring] = {}
@@ -139,13 +139,13 @@ class Hub:
         entries = []
         for move in way.moves:
             record = move.record
-            is_plain = record[9] == address and is_published(record)
-            topic = record[10][WORD : 2 * WORD] if is_plain else b""
-            if record[9] == address and not is_plain:
+            is_plain = record.address == address and is_published(record)
+            topic = record.topics[WORD : 2 * WORD] if is_plain else b""
+            if record.address == address and not is_plain:
                 topic = self._read_topic(move)
                 if not topic:
                     continue
-            if record[9] == exchanges and (message := self._arrivals.find(move)):
+            if record.address == exchanges and (message := self._arrivals.find(move)):
                 entries.append(Entry(move, level, finalized, message.topic, is_plain=False, queues=message.queues))
                 continue
             entries.append(Entry(move, level, finalized, topic, is_plain=is_plain))
@@ -155,13 +155,13 @@ class Hub:
         """Those of publications, of one topic or of all: what the entries of the way have, made with less."""
         address, frames = self.catalogue.topics_address, list[bytes]()
         for run in way.runs:
-            if not all(record[9] == address and is_published(record) for record in run.records):
+            if not all(record.address == address and is_published(record) for record in run.records):
                 part = replace(way, runs=(run,))
                 frames += [entry.frame for entry in self._select(self.build_entries(part, level), Selection(topic))]
                 continue
             template = get_template(run.records[0], run.step, run.turn, run.chain_id, level, way.finalized)
             frames += [
-                template.write(record) for record in run.records if not topic or record[10][WORD : 2 * WORD] == topic
+                template.write(record) for record in run.records if not topic or record.topics[WORD : 2 * WORD] == topic
             ]
         return frames
 
@@ -292,43 +292,11 @@ class Hub:
                 rouse(sleeper, place)
         self._outlets[level].write(entries, self._select)
 
-    # --- where to begin
-
     def find_view(self, start: Start, level: Finality, selection: Selection = EVERYTHING) -> View:
         """What somebody holds that wants to start there."""
-        if isinstance(start, Oldest):
-            return self.history.get_oldest()
-        if isinstance(start, Newest):
-            return self._rings[level].view if level in self._rings else self.history.get_newest(level)
-        if isinstance(start, Cursor):
-            return find_cursor_view(start, self.history.get_chain_id())
-        if isinstance(start, AtBlock):
-            return self._find_before(start.number)
-        if isinstance(start, AtTime):
-            return self.history.find_before_time(start.timestamp)
-        return self._find_before_sequence(start.sequence, selection)
-
-    def _find_before_sequence(self, sequence: int, selection: Selection) -> View:
-        catalogue, is_exchange = self.catalogue, selection.kind is Kind.EXCHANGE
-        names = catalogue.exchanges if is_exchange else catalogue.names
-        named = [topic for topic, name in names.items() if name == selection.name]
-        topics = [selection.topic] if selection.topic else named
-        if len(topics) != 1 or selection.kind is Kind.QUEUE:
-            raise InvalidRequest(
-                Reason.BAD_ARGUMENT,
-                f"`sequence:{sequence}` needs one topic to count in, selected are `{len(topics)}`",
-                hint="select a topic by its id, or start at a block, a time or a cursor",
-            )
-        words = (ROUTED if is_exchange else PUBLISHED) + topics[0] + sequence.to_bytes(WORD)
-        address = catalogue.exchanges_address if is_exchange else catalogue.topics_address
-        view = self.history.find_before_log(address, words)
-        if view is None:
-            raise Unavailable(
-                Reason.NOT_YET,
-                f"event `{sequence}` of the topic `0x{topics[0].hex()}` is not here",
-                hint="start at `oldest` or `newest`, or ask a broker that began earlier",
-            )
-        return view
+        if isinstance(start, Newest) and level in self._rings:
+            return self._rings[level].view
+        return self._beginnings.find(start, level, selection)
 
     def build_page_cursor(self, way: Way) -> str:
         """What somebody holds that went this way to its end, whether or not anything on it was wanted."""
@@ -337,24 +305,7 @@ class Hub:
         place = (block.number, block.hash, log_index if is_held else 0, is_held)
         return encode_cursor(Cursor(self.history.get_chain_id(), *place, way.finalized.number, way.finalized.hash))
 
-    def _find_before(self, number: int) -> View:
-        block = self.history.find_block(number - 1)
-        if block is None:
-            return self.history.get_oldest()
-        return View(block, WHOLE_BLOCK)
-
 
 def rouse(sleeper: asyncio.Future[int | None], place: int | None) -> None:
     if not sleeper.done():
         sleeper.set_result(place)
-
-
-def find_cursor_view(cursor: Cursor, chain_id: int) -> View:
-    if cursor.chain_id != chain_id:
-        raise InvalidRequest(
-            Reason.WRONG_NETWORK,
-            f"the cursor is of chain `{cursor.chain_id}`, this broker follows `{chain_id}`",
-            hint="ask a broker of that chain",
-        )
-    log_index = cursor.log_index if cursor.is_held else cursor.log_index - 1
-    return View(BlockId(cursor.block_number, cursor.block_hash), log_index)

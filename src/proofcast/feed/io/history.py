@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 
 from proofcast.chain.segment import BlockId
@@ -70,7 +70,7 @@ class History:
             for applied in snapshot.apply(view, target, limit):
                 runs.append(applied)
                 limit -= len(applied.records)
-                view = View(applied.block, applied.records[-1][1])
+                view = View(applied.block, applied.records[-1].log_index)
             end = view if limit == 0 else View(target, WHOLE_BLOCK)
             return Way(tuple(runs), end, limit > 0, target, snapshot.state.finalized)
 
@@ -106,14 +106,15 @@ class History:
                 " AND step = 'apply'",
                 (topics, topics + END_OF_TOPICS, address),
             ).fetchall()
-        return [parse_row(row, 0).log for row in rows]
+        return [parse_row(Row._make(row), 0).log for row in rows]
 
     def list_step(self, sequence: int, address: bytes) -> list[Row]:
         """The logs of a contract that one step applied or undid."""
         with self._database.snapshot() as connection:
-            return connection.execute(
+            found = connection.execute(
                 "SELECT * FROM outbox WHERE sequence = ? AND address = ? ORDER BY log_index", (sequence, address)
-            ).fetchall()
+            )
+            return list(map(Row._make, found))
 
     def knows(self, block: BlockId) -> bool:
         with self._snapshot() as snapshot:
@@ -189,10 +190,10 @@ class Snapshot:
             rows = self._read_rows(wanted, (*after, target.number, self.state.sequence), "ASC", limit)
             if not rows:
                 return
-            after = (rows[-1][0], rows[-1][1])
-            for step_sequence, group in groupby(rows, itemgetter(0)):
+            after = (rows[-1].sequence, rows[-1].log_index)
+            for step_sequence, group in groupby(rows, attrgetter("sequence")):
                 records = list(group)
-                block = BlockId(records[0][4], records[0][5])
+                block = BlockId(records[0].number, records[0].block_hash)
                 turn, last = self._count_turns(block)
                 if last == step_sequence and self.find_canonical(block.number) == block:
                     limit -= len(records)
@@ -230,10 +231,11 @@ class Snapshot:
         return found
 
     def _read_rows(self, wanted: str, values: tuple[int, ...], order: str, limit: int) -> list[Row]:
-        return self.connection.execute(
+        found = self.connection.execute(
             f"SELECT * FROM outbox WHERE {wanted} ORDER BY sequence {order}, log_index {order} LIMIT ?",
             (*values, limit),
-        ).fetchall()
+        )
+        return list(map(Row._make, found))
 
 
 def refuse_unknown(block: BlockId) -> UnknownBlock:
