@@ -3,13 +3,13 @@
 import gc
 import logging
 import os
-import resource
 import time
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 
 import trio
 
+from bench.processes import read_peak_kb
 from bench.report import Row
 from proofcast.errors import Unavailable
 from proofcast.overlay.identity import Contact, Ed25519Signer, verify_ed25519
@@ -94,7 +94,7 @@ async def wait_until_quiet() -> None:
 
 
 async def run_fleet() -> list[Row]:
-    before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before_kb = read_peak_kb()
     fleet = Fleet()
     async with AsyncExitStack() as stack:
         await start_hosts(fleet, stack)
@@ -154,7 +154,7 @@ async def measure_burst(fleet: Fleet) -> list[Row]:
 
 
 def measure_memory(before_kb: int) -> Row:
-    each_mb = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb) / 1024 / HOSTS
+    each_mb = (read_peak_kb() - before_kb) / 1024 / HOSTS
     return Row(f"{HOSTS} hosts: memory of each", round(each_mb, 2), "MB", 2, "lower", "reference 1.8 MB")
 
 

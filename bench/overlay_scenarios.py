@@ -1,10 +1,10 @@
 """The scenarios of the reference on simulated links with the real protocol code, measured."""
 
-import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bench.processes import read_peak_kb
 from proofcast.overlay.settings import Settings
 from proofcast.testing.overlay.links import Link
 from proofcast.testing.overlay.network import Network, make_network
@@ -120,7 +120,7 @@ PLAYS: dict[str, Callable[[Network], None]] = {
 
 
 def measure(play: Callable[[Network], None], settings: Settings, seed: int = 1, peers: int = 60) -> Measured:
-    began, memory = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began, memory = time.process_time(), read_peak_kb()
     network = make_network(peers, seed, LINK, settings)
     play(network)
     return summarise(network, time.process_time() - began, memory)
@@ -133,7 +133,7 @@ def summarise(network: Network, cpu_s: float, memory_before_kb: int) -> Measured
     times = [one.time - oracle.publications[one.event_id].time for one in oracle.deliveries]
     hops = [network.hops.get((one.event_id, one.peer), 0) for one in oracle.deliveries]
     useless = sum(node.peer.seat.counts["redundant"] for node in network.nodes)
-    memory_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before_kb
+    memory_kb = read_peak_kb() - memory_before_kb
     return Measured(
         expected=verdict.expected,
         missing=len(verdict.missing),

@@ -45,6 +45,12 @@ def measure_descendants_cpu_s() -> float:
     return sum(int(tick) for fields in found if fields for tick in fields[11:15]) / TICKS_PER_S
 
 
+def read_peak_kb() -> int:
+    """Of this program alone: `getrusage` begins with what the process had that started it."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+
+
 def measure_memory_mb(root: int | None = None) -> float:
     """Of the tree, shared pages counted once."""
     total = 0

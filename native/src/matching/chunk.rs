@@ -4,6 +4,9 @@
 //! subscription refuses every value of the bucket. The lines of an event's buckets, joined by `or`, leave the candidates,
 //! and each candidate's ranges and tokens are then compared exactly. The last line of an attribute is for events without
 //! it, which all who constrain it refuse.
+//!
+//! Bits of one slot are spread over all lines, so drawing them for one subscription costs nearly as much as for several.
+//! A new one is therefore no more than a candidate of every event until several have come.
 
 use super::batch::Batch;
 use super::cuts::{ABSENT, BUCKETS, Cuts};
@@ -15,8 +18,29 @@ const WORDS: usize = SLOTS / 64;
 #[repr(align(64))]
 struct Line([u64; WORDS]);
 const LINES: usize = BUCKETS + 1;
+
+impl Line {
+    fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    fn has(&self, slot: usize) -> bool {
+        self.0[slot / 64] >> (slot % 64) & 1 == 1
+    }
+
+    fn set(&mut self, slot: usize) {
+        self.0[slot / 64] |= 1 << (slot % 64);
+    }
+
+    fn clear(&mut self, slot: usize) {
+        self.0[slot / 64] &= !(1 << (slot % 64));
+    }
+}
+
 /// An attribute has lines where so many of the chunk's subscriptions constrain it; they cost 2 kB.
 const USERS_MIN: usize = 16;
+/// So many subscriptions are drawn into the lines at once.
+const DRAWN_TOGETHER: usize = 4;
 /// The attribute of a place without range: every event has a value for it.
 pub const NOTHING: u16 = 0;
 const EVERYTHING: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
@@ -43,6 +67,10 @@ pub struct Chunk {
     /// The greatest key put in so far.
     pub top: u64,
     live: Line,
+    /// Live slots of which the lines say nothing yet.
+    undrawn: Line,
+    /// Free slots of which the lines still say something.
+    stale: Line,
     ids: Vec<u32>,
     range_counts: Vec<u8>,
     /// Ranges per slot that there is room for.
@@ -66,7 +94,7 @@ impl Chunk {
     }
 
     pub fn len(&self) -> usize {
-        self.live.0.iter().map(|word| word.count_ones() as usize).sum()
+        self.live.count()
     }
 
     pub fn is_full(&self) -> bool {
@@ -103,16 +131,16 @@ impl Chunk {
 
     /// Put a subscription into a free slot; the chunk must not be full.
     pub fn insert(&mut self, entry: &Entry, cuts: &[Cuts]) -> usize {
-        let slot = self.free_slot(entry.ranges.len());
-        for range in self.ranges(slot).collect::<Vec<_>>() {
-            self.draw(slot, range.attribute, |_| false);
+        if entry.ranges.len() > self.stride {
+            self.restride(entry.ranges.len());
         }
+        let slot = self.free_slot(cuts);
         self.write(slot, entry);
-        for &Range { attribute, low, high } in &entry.ranges {
-            let (first, last) = (cuts[attribute as usize].bucket(low), cuts[attribute as usize].bucket(high));
-            self.draw(slot, attribute, |bucket| bucket < first || last < bucket);
+        self.live.set(slot);
+        self.undrawn.set(slot);
+        if self.undrawn.count() >= DRAWN_TOGETHER {
+            self.draw_new(cuts);
         }
-        self.live.0[slot / 64] |= 1 << (slot % 64);
         self.widen_bound(entry);
         self.changes += 1;
         slot
@@ -123,27 +151,50 @@ impl Chunk {
         self.changes >= self.laid_out_at.max(2 * USERS_MIN)
     }
 
-    /// The slot's ranges stay readable until the slot is used again, because their bits must be cleared then.
     pub fn remove(&mut self, slot: usize) {
-        self.live.0[slot / 64] &= !(1 << (slot % 64));
+        self.live.clear(slot);
+        if self.undrawn.has(slot) {
+            self.undrawn.clear(slot);
+        } else {
+            self.stale.set(slot);
+        }
         self.tokens.retain(|(owner, _)| *owner as usize != slot);
     }
 
-    fn free_slot(&mut self, ranges: usize) -> usize {
-        if ranges > self.stride {
-            self.restride(ranges);
-        }
-        let word = self.live.0.iter().position(|word| *word != u64::MAX).expect("the chunk is not full");
-        let free = word * 64 + self.live.0[word].trailing_ones() as usize;
-        if free < self.ids.len() {
+    /// A slot of which the lines say nothing.
+    fn free_slot(&mut self, cuts: &[Cuts]) -> usize {
+        let is_last_resort = self.ids.len() == SLOTS || self.stale.count() >= DRAWN_TOGETHER;
+        if let Some(free) = self.clean_slot() {
             return free;
+        }
+        if is_last_resort {
+            self.draw_new(cuts);
+            return self.clean_slot().expect("the chunk is not full");
         }
         self.ids.push(0);
         self.range_counts.push(0);
         let places = self.ids.len() * self.stride;
         self.attributes.resize(places, NOTHING);
         self.ends.resize(places, EVERYTHING);
-        free
+        self.ids.len() - 1
+    }
+
+    fn clean_slot(&self) -> Option<usize> {
+        let taken = |word: usize| self.live.0[word] | self.stale.0[word];
+        let word = (0..WORDS).find(|&word| taken(word) != u64::MAX)?;
+        let slot = word * 64 + taken(word).trailing_ones() as usize;
+        (slot < self.ids.len()).then_some(slot)
+    }
+
+    /// Bring the lines up to date.
+    fn draw_new(&mut self, cuts: &[Cuts]) {
+        let (stale, undrawn) = (std::mem::take(&mut self.stale), std::mem::take(&mut self.undrawn));
+        for line in &mut self.lines {
+            for word in 0..WORDS {
+                line.0[word] &= !stale.0[word];
+            }
+        }
+        self.draw_slots(bits(undrawn), cuts);
     }
 
     fn restride(&mut self, stride: usize) {
@@ -173,15 +224,12 @@ impl Chunk {
         }
     }
 
-    /// Set the slot's bit in each of the attribute's lines to what `refuses` says of its bucket.
-    fn draw(&mut self, slot: usize, attribute: u16, refuses: impl Fn(u8) -> bool) {
+    /// Set the slot's bit in each line of the attribute whose bucket is outside of these; it was set in none.
+    fn draw(&mut self, slot: usize, attribute: u16, first: u8, last: u8) {
         let Some(place) = self.lined.iter().position(|&lined| lined == attribute) else { return };
-        let (word, bit) = (slot / 64, 1u64 << (slot % 64));
         let lines = &mut self.lines[place * LINES..(place + 1) * LINES];
-        for (bucket, line) in lines.iter_mut().enumerate() {
-            let set = if refuses(bucket as u8) { bit } else { 0 };
-            line.0[word] = line.0[word] & !bit | set;
-        }
+        lines[..first as usize].iter_mut().for_each(|line| line.set(slot));
+        lines[last as usize + 1..].iter_mut().for_each(|line| line.set(slot));
     }
 
     /// A chunk without bound gets one when it is laid out, not before.
@@ -206,7 +254,8 @@ impl Chunk {
         self.lined = runs.iter().filter(|run| run.len() >= USERS_MIN).map(|run| run[0]).collect();
         self.lines = vec![Line::default(); self.lined.len() * LINES];
         let everybodys: Vec<u16> = runs.iter().filter(|run| run.len() == slots.len()).map(|run| run[0]).collect();
-        self.draw_all(&slots, cuts);
+        (self.undrawn, self.stale) = (Line::default(), Line::default());
+        self.draw_slots(slots.iter().copied(), cuts);
         self.bound = everybodys.iter().map(|&attribute| self.hull(&slots, attribute)).min_by(|one, other| {
             let width = |range: &Range| {
                 let cuts = &cuts[range.attribute as usize];
@@ -218,11 +267,12 @@ impl Chunk {
         self.laid_out_at = slots.len();
     }
 
-    fn draw_all(&mut self, slots: &[usize], cuts: &[Cuts]) {
-        for &slot in slots {
-            for Range { attribute, low, high } in self.ranges(slot).collect::<Vec<_>>() {
-                let (first, last) = (cuts[attribute as usize].bucket(low), cuts[attribute as usize].bucket(high));
-                self.draw(slot, attribute, |bucket| bucket < first || last < bucket);
+    fn draw_slots(&mut self, slots: impl Iterator<Item = usize>, cuts: &[Cuts]) {
+        for slot in slots {
+            for place in slot * self.stride..slot * self.stride + self.range_counts[slot] as usize {
+                let (attribute, (low, high)) = (self.attributes[place], self.ends[place]);
+                let cuts = &cuts[attribute as usize];
+                self.draw(slot, attribute, cuts.bucket(low), cuts.bucket(high));
             }
         }
     }
