@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from proofcast.testing.dashboard import Stage
-from proofcast.testing.gateway import start_peer
+from proofcast.testing.overlay.processes import start_peer
 
 if TYPE_CHECKING:
     from conftest import Visit

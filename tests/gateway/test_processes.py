@@ -15,7 +15,7 @@ from proofcast.overlay.io.control import ask
 from proofcast.overlay.io.options import SOCKET_NAME
 from proofcast.testing.broker.running import ChainFeed, run_broker
 from proofcast.testing.feed.publishing import TOPICS_ADDRESS, PublishingChain
-from proofcast.testing.gateway import start_peer
+from proofcast.testing.overlay.processes import start_peer
 
 EVENTS = 30
 TOPICS = f"0x{TOPICS_ADDRESS.hex()}"

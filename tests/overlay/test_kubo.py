@@ -20,7 +20,7 @@ import pytest
 from proofcast.cli import main
 from proofcast.overlay.io.control import ask
 from proofcast.overlay.io.options import SOCKET_NAME
-from proofcast.testing.gateway import start_peer
+from proofcast.testing.overlay.processes import start_peer
 
 KUBO = os.environ.get("PROOFCAST_KUBO", "")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not KUBO, reason="`make test-kubo` runs it")]

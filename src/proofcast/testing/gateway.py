@@ -1,11 +1,5 @@
-"""Envelopes of a simulated chain, as a true gateway makes them, and peers as processes."""
+"""Envelopes of a simulated chain, as a true gateway makes them."""
 
-import json
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from proofcast.client.checking import Wanted
@@ -25,15 +19,3 @@ def read_envelopes(url: str, trust: bytes, topic: bytes = b"") -> list[Envelope]
         subscription = subscribe(client, carriage, trail, "")
         payloads = [build_payload(client, carriage, trail, subscription) for _ in subscription.read_history()]
     return [parse_envelope(payload) for payload in payloads if payload]
-
-
-@contextmanager
-def start_peer(state: Path, *options: str) -> Iterator[str]:
-    """A running peer; gives its address and ends it as Ctrl-C does."""
-    command = [sys.executable, "-m", "proofcast.cli", "peer", "start", "--state", str(state), *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout
-        try:
-            yield json.loads(process.stdout.readline())["address"]
-        finally:
-            process.send_signal(signal.SIGINT)

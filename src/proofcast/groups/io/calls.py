@@ -8,6 +8,7 @@ for good, to whoever serves streams.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
 from http import HTTPStatus
@@ -190,20 +191,23 @@ class CallProtocol(asyncio.Protocol):
 
     async def serve(self) -> None:
         """Answer what waits; a door that fails ends the connection, since its caller would wait for ever."""
-        try:
-            while self.waiting:
-                call = self.waiting.popleft()
-                answer = await self.answer(call)
-                self.transport.write(answer.encode(keeps_alive=call.keeps_alive))
-                if not call.keeps_alive:
-                    self.transport.close()
-                if self.drained is not None:
-                    await self.drained
-        except BaseException:
-            self.transport.abort()
-            raise
-        finally:
-            self.work = None
+        with ExitStack() as failing:
+            failing.callback(self.transport.abort)
+            try:
+                await self._answer_waiting()
+            finally:
+                self.work = None
+            failing.pop_all()
         if self.is_paused and not self.transport.is_closing():
             self.is_paused = False
             self.transport.resume_reading()
+
+    async def _answer_waiting(self) -> None:
+        while self.waiting:
+            call = self.waiting.popleft()
+            answer = await self.answer(call)
+            self.transport.write(answer.encode(keeps_alive=call.keeps_alive))
+            if not call.keeps_alive:
+                self.transport.close()
+            if self.drained is not None:
+                await self.drained
