@@ -1,35 +1,24 @@
 """The stream of server-sent events over a real socket, against a feed that lives through reorgs."""
 
 import asyncio
+import gc
 import json
+import os
+import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
 import pytest
-from aiohttp import web
 
-from proofcast.broker.io.http import build_runner
 from proofcast.cloudevents import Delivery, parse_structured
 from proofcast.event import Finality, Step
+from proofcast.testing.broker.serving import open_broker
 from proofcast.testing.feed.story import START, LogName, Story
 
 STREAM = "/api/v1/events/stream"
 ANY = "0x" + bytes(20).hex()
 """The contract whose raw logs a story has."""
-
-
-@asynccontextmanager
-async def open_broker(folder: Path) -> AsyncIterator[str]:
-    runner = build_runner(folder, b"\1" * 20)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
 
 
 async def read_stream(
@@ -225,3 +214,25 @@ def test_status_names_the_newest_block_of_each_finality(tmp_path: Path) -> None:
             }
 
     asyncio.run(scenario())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists a process's open files: use Linux")
+def test_stopped_broker_leaves_no_file_open(tmp_path: Path) -> None:
+    def count_open() -> int:
+        gc.collect()
+        return sum(
+            os.path.realpath(f"/proc/self/fd/{one}").startswith(str(tmp_path)) for one in os.listdir("/proc/self/fd")
+        )
+
+    async def scenario() -> None:
+        async with open_broker(tmp_path) as url, aiohttp.ClientSession() as session:
+            for path in ("/metrics", "/api/v1/exchanges", "/api/v1/topics"):
+                async with session.get(url + path) as answer:
+                    assert answer.status == 200
+            assert count_open() > 0
+
+    story = Story(tmp_path, 1)
+    story.grow()
+    del story
+    asyncio.run(scenario())
+    assert count_open() == 0

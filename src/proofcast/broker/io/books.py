@@ -23,6 +23,10 @@ class BookReader:
         """The block behind which the feed began at the last look."""
         self._lock = threading.Lock()
 
+    def close(self) -> None:
+        self._outbox.close()
+        self._history.close()
+
     def read(self) -> tuple[list[ExchangeBook], list[QueueBook]]:
         with self._lock:
             self._follow()

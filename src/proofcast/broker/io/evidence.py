@@ -40,6 +40,10 @@ class EvidenceMaker:
         self._get_builder = lru_cache(BLOCKS_KEPT)(self._open_block)
         self.get_frame = lru_cache(FRAMES_KEPT)(self._build_frame)
 
+    def close(self) -> None:
+        self._journal.close()
+        self.headers.close()
+
     def build(self, event_id: str, trusted: bytes = b"") -> bytes:
         """Evidence that the log is in its block, with the headers from there to a trusted one if that is named."""
         parts = EVENT_ID.fullmatch(event_id)

@@ -122,9 +122,17 @@ def build_runner(folder: Path, topics_address: bytes, settings: Settings = DEFAU
     application[WATCH] = FeedWatch(folder)
     application[dashboard.JOURNEYS] = JourneyReader(folder, topics_address)
     application[dashboard.BOOKS] = BookReader(folder, get_exchanges(topics_address))
+    application.on_cleanup.append(close_feed)
     return web.AppRunner(
         application, handler_cancellation=True, shutdown_timeout=SHUTDOWN_S, max_line_size=ADDRESS_LENGTH_MAX
     )
+
+
+async def close_feed(application: web.Application) -> None:
+    """The web framework remembers its applications, so that files would stay open until the process ends."""
+    for reader in (EVIDENCE, WATCH, dashboard.JOURNEYS, dashboard.BOOKS):
+        application[reader].close()
+    application[HUB].history.close()
 
 
 async def run_store(application: web.Application) -> AsyncIterator[None]:

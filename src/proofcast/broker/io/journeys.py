@@ -22,6 +22,10 @@ class JourneyReader:
         self._read_to = (0, -1)
         self._lock = threading.Lock()
 
+    def close(self) -> None:
+        self._journal.close()
+        self._outbox.close()
+
     def read(self, event_id: str) -> Journey:
         parts = EVENT_ID.fullmatch(event_id)
         if parts is None:

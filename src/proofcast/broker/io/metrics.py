@@ -136,6 +136,10 @@ class FeedWatch:
         with suppress(Unavailable):  # where nothing is journalled yet, everything will be counted
             self._sequence = self.journal.read_state().sequence
 
+    def close(self) -> None:
+        for part in (self.journal, self.history, self.headers, self.outbox):
+            part.close()
+
     def measure(self, metrics: Metrics) -> None:
         for level in Finality:
             metrics.newest.labels(level).set(self.history.get_newest(level).block.number)

@@ -111,10 +111,8 @@ class Database:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def close(self) -> None:
-        """Close this thread's connection."""
-        if getattr(self._opened, "process", None) == os.getpid():
-            self._opened.connection.close()
-            self._opened.process = None
+        """Let go of every thread's connection, which closes it once it is out of use; who asks again gets a new one."""
+        self._opened = threading.local()
 
     def get_version(self) -> int:
         """Another number after every commit by another connection than this thread's."""
