@@ -69,9 +69,9 @@ def test_frames_of_a_way_are_those_of_its_entries(seed: int, tmp_path: Path) -> 
         held = way.view
         for topic in (b"", TOPIC):
             entries = [
-                one for one in hub.build_entries(way, Finality.LATEST) if one.topic and topic in (b"", one.topic)
+                one for one in hub.entries.build(way, Finality.LATEST) if one.topic and topic in (b"", one.topic)
             ]
-            assert hub.build_frames(way, Finality.LATEST, topic) == [one.frame for one in entries], seed
+            assert hub.entries.build_frames(way, Finality.LATEST, topic) == [one.frame for one in entries], seed
             applied += sum(one.move.step is Step.APPLY for one in entries)
             undone += sum(one.move.step is Step.UNDO for one in entries)
     assert applied > undone > 0, seed

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from proofcast.broker.io.door import BACKGROUND
 from proofcast.broker.io.http import Settings, build_runner
 from proofcast.broker.io.metrics import FeedWatch, Metrics
-from proofcast.broker.measures import ReorgMeter
+from proofcast.broker.measures import Reorg, ReorgMeter, find_reorgs
 from proofcast.chain.io.source import open_source
 from proofcast.chain.steps import ChainStep
 from proofcast.chain.trust import Trust
@@ -59,6 +59,11 @@ def make_steps(words: str) -> list[ChainStep]:
 def test_reorg_is_one_run_of_undone_blocks_however_it_is_read(cut: int) -> None:
     steps, meter = make_steps("aauuaafuaaua"), ReorgMeter()
     assert meter.read(steps[:cut]) + meter.read(steps[cut:]) == [2, 1, 1]
+
+
+def test_reorgs_are_told_apart_by_the_steps_between_them() -> None:
+    assert find_reorgs([]) == []
+    assert find_reorgs([(3, 7), (4, 6), (9, 6), (10, 5), (12, 5)]) == [Reorg(3, 6, 7), Reorg(9, 5, 6), Reorg(12, 5, 5)]
 
 
 def test_nothing_is_ready_before_anything_is_journalled(tmp_path: Path) -> None:

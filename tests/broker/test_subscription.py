@@ -198,7 +198,7 @@ def test_changed_subscription_keeps_its_cursor(tmp_path: Path) -> None:
             assert (changed["cursor"], changed["filter"], changed["batch_size"]) == (before["cursor"], NOTHING, 7)
             await api.ask("PATCH", "/flights", {"batch_size": "7"}, 400)
             story.adopt([story.make_block(START, [story.make_log()])])
-            (undone,) = await api.fetch()
+            (undone,) = await api.fetch(wait="30")
             assert (undone["type"], undone["blockhash"]) == ("org.proofcast.event.undo", "0x" + old.hash.hex())
 
     asyncio.run(scenario())

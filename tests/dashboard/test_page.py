@@ -158,6 +158,14 @@ def test_reorg_marks_what_it_undoes(stage: Stage, flights: bytes, visit: "Visit"
     expect(visit.page.locator("#reorg-count")).not_to_have_text("0")
 
 
+def test_reorg_without_events_is_shown(stage: Stage, visit: "Visit") -> None:
+    stage.playground.rpc.call("anvil_mine", "0x2")
+    stage.show()
+    newest = int(stage.playground.rpc.call("eth_blockNumber"), 16)
+    stage.reorganize(2)
+    expect(visit.page.locator("#reorg-list")).to_contain_text(f"0 events of blocks {newest - 1} to {newest}")
+
+
 def test_filter_leaves_the_topics_that_fit(stage: Stage, flights: bytes, visit: "Visit") -> None:
     stage.publish(stage.create_topic("trains"), b"ICE 1 is late")
     expect(find_event(visit, "ICE 1")).to_be_visible()

@@ -35,7 +35,7 @@ def read_all(folder: Path) -> list[Event]:
     events: list[Event] = []
     while not is_complete:
         way = hub.history.find_way(view, Finality.LATEST, 7)
-        events += [entry.delivery.event for entry in hub.build_entries(way, Finality.LATEST)]
+        events += [entry.delivery.event for entry in hub.entries.build(way, Finality.LATEST)]
         view, is_complete = way.view, way.is_complete
     return events
 
@@ -94,10 +94,10 @@ def test_evidence_reaches_back_before_the_feed_began(chain: PublishingChain, lat
 
 def test_broker_learns_names_of_topics_that_are_older_than_the_feed(late: ChainFeed) -> None:
     hub = Hub(late.folder, TOPICS_ADDRESS)
-    hub.learn_names()
+    hub.entries.learn_names()
     assert hub.catalogue.names == {}
     fill(late)
-    hub.learn_names()
+    hub.entries.learn_names()
     assert sorted(hub.catalogue.names.values()) == ["topic 0", "topic 1"]
 
 

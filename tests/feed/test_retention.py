@@ -31,7 +31,7 @@ def list_numbers(feed: ChainFeed) -> list[int]:
     """Of the blocks whose events are served."""
     hub = Hub(feed.folder, TOPICS_ADDRESS)
     way = hub.history.find_way(hub.history.get_oldest(), Finality.LATEST)
-    return sorted({entry.delivery.event.position.block_number for entry in hub.build_entries(way, Finality.LATEST)})
+    return sorted({entry.delivery.event.position.block_number for entry in hub.entries.build(way, Finality.LATEST)})
 
 
 def test_what_is_not_final_is_kept(feed: ChainFeed) -> None:
@@ -55,7 +55,7 @@ def test_blocks_of_a_time_are_forgotten(feed: ChainFeed) -> None:
 def test_names_stay_known(feed: ChainFeed) -> None:
     def list_names() -> list[str]:
         hub = Hub(feed.folder, TOPICS_ADDRESS)
-        hub.learn_names()
+        hub.entries.learn_names()
         return sorted(hub.catalogue.names.values())
 
     known = list_names()

@@ -20,8 +20,10 @@ from multiaddr import Multiaddr
 
 from proofcast.errors import InvalidRequest, Unavailable
 from proofcast.overlay.identity import Contact, Ed25519Signer, verify_ed25519
-from proofcast.overlay.io.host import PATIENCE_S, PROTOCOL, Host, Line, make_peer_id, open_host, parse_address
+from proofcast.overlay.io.addresses import make_peer_id, parse_address
+from proofcast.overlay.io.host import PROTOCOL, Host, open_host
 from proofcast.overlay.io.kad import ask_find_node, make_kad_server
+from proofcast.overlay.io.line import PATIENCE_S, Line
 from proofcast.overlay.io.store import PeerStore
 from proofcast.overlay.kademlia import Table
 from proofcast.overlay.messages import Ack, FindNode, Notify

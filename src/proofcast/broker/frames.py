@@ -16,11 +16,18 @@ from proofcast.cursor import LAYOUT, LOG_INDEX, VERSION, seal_body
 from proofcast.event import Finality, Step
 from proofcast.feed.outbox import Row
 from proofcast.feed.publication import NO_KEY, format_source
+from proofcast.onchain.events import PayloadTypeChanged, TopicCreated, compute_type_hash
 from proofcast.onchain.published import NO_BYTES, PAYLOAD_AT, PAYLOAD_PLACE, PUBLISHED, WORD
 
+TELLING = frozenset({PUBLISHED, compute_type_hash(TopicCreated), compute_type_hash(PayloadTypeChanged)})
 TOPICS_LENGTH = 4 * WORD
 TEMPLATES_KEPT = 256
 """Blocks whose events are asked for at about the same time."""
+
+
+def is_telling(record: Row) -> bool:
+    """Of a log of our contract: is it a publication, or something that names are learnt from?"""
+    return record.topics[:WORD] in TELLING
 
 
 def is_published(record: Row) -> bool:

@@ -1,6 +1,7 @@
 """What an operator counts: by which door, with which outcome, and how deep the chain was rewritten."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from proofcast.chain.steps import ChainStep
@@ -24,6 +25,29 @@ class Outcome(StrEnum):
     """An attempt that will be made again."""
     DEAD = "dead"
     """Given up: it waits among the dead letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reorg:
+    """Blocks that were undone one after the other."""
+
+    sequence: int
+    """Of the first step."""
+    first: int
+    last: int
+
+
+def find_reorgs(undone: Iterable[tuple[int, int]]) -> list[Reorg]:
+    """Out of (sequence, number) of undone blocks, oldest first; an unbroken run is one reorg."""
+    found: list[Reorg] = []
+    end = -1
+    for sequence, number in undone:
+        if found and sequence == end + 1:
+            found[-1] = replace(found[-1], first=number)
+        else:
+            found.append(Reorg(sequence, number, number))
+        end = sequence
+    return found
 
 
 class ReorgMeter:

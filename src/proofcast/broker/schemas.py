@@ -207,7 +207,11 @@ SCHEMAS: dict[str, Schema] = {
     "Page": record({"events": several(refer("Event")), "cursor": CURSOR, "complete": FLAG, "newest": refer("Block")}),
     "Routes": record({"version": text(), "routes": several(text())}),
     "Status": record(
-        {"chain": number(), "blocks": record({str(level): refer("Block") for level in Finality})},
+        {
+            "chain": number(),
+            "blocks": record({str(level): refer("Block") for level in Finality}),
+            "reorgs": several(record({"sequence": number(), "first": number("Undone block."), "last": number()})),
+        },
     ),
     "Topics": record(
         {

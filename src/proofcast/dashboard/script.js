@@ -78,8 +78,8 @@ const names = new Map(); // topic id -> name
 const rows = new Map(); // place on the chain -> row of the list
 const arrivals = []; // times at which events came
 const heights = []; // [time, block number]
-let reorgs = [];
-let currentReorg = null;
+const reorgs = new Map(); // sequence -> what a reorg took back
+const undone = []; // block numbers of undone events whose reorg is not known yet
 let wantedName = "";
 let journeys = Promise.resolve();
 
@@ -189,7 +189,6 @@ function receive({ event: kind, data }) {
 }
 
 function apply(event) {
-  currentReorg = null;
   arrivals.push(Date.now());
   const place = getPlace(event);
   rows.get(place)?.item.remove(); // applied again after it was undone
@@ -209,15 +208,7 @@ function apply(event) {
 function undo(event) {
   const row = rows.get(getPlace(event));
   if (row) markUndone(row);
-  if (!currentReorg) {
-    currentReorg = { time: new Date(), first: Infinity, last: 0, events: 0 };
-    reorgs = [currentReorg, ...reorgs].slice(0, 20);
-  }
-  const number = Number(event.blocknumber);
-  currentReorg.first = Math.min(currentReorg.first, number);
-  currentReorg.last = Math.max(currentReorg.last, number);
-  currentReorg.events += 1;
-  showReorgs();
+  undone.push(Number(event.blocknumber));
 }
 
 function markUndone(row) {
@@ -225,11 +216,18 @@ function markUndone(row) {
   showSteps(row);
 }
 
-function showReorgs() {
-  $("reorg-count").textContent = String(reorgs.length);
-  fill("reorg", reorgs.map((one) => element("li", {},
-    element("span", { className: "row" }, pill("undone", "bad"), element("span", { className: "faint" }, one.time.toLocaleTimeString())),
-    `${count(one.events, "event")} of ${one.first === one.last ? `block ${one.last}` : `blocks ${one.first} to ${one.last}`}`)));
+// Newest first, as the broker lists them; events are those that this page has seen undone.
+function showReorgs(found) {
+  for (const one of found) {
+    const known = reorgs.get(one.sequence) ?? { time: new Date(), events: 0 };
+    const mine = undone.filter((number) => number >= one.first && number <= one.last);
+    undone.splice(0, undone.length, ...undone.filter((number) => !mine.includes(number)));
+    reorgs.set(one.sequence, { ...known, events: known.events + mine.length });
+  }
+  $("reorg-count").textContent = String(found.length);
+  fill("reorg", found.map(({ sequence, first, last }) => element("li", {},
+    element("span", { className: "row" }, pill("undone", "bad"), element("span", { className: "faint" }, `seen ${reorgs.get(sequence).time.toLocaleTimeString()}`)),
+    `${count(reorgs.get(sequence).events, "event")} of ${first === last ? `block ${last}` : `blocks ${first} to ${last}`}`)));
 }
 
 function applyFilter(row) {
@@ -258,6 +256,7 @@ async function showStatus() {
   $("finalized").textContent = String(status.blocks.finalized.number);
   $("block-rate").textContent = String(Math.max(countBlocks(status.blocks.latest.number), 0));
   $("event-rate").textContent = String(countRate(arrivals));
+  showReorgs(status.reorgs);
 }
 
 // The list may be long, so it is asked for when an event's topic is unknown, and now and then.
@@ -410,7 +409,7 @@ const getPath = (subscription) => `/subscriptions/${encodeURIComponent(subscript
 async function showSubscriptions() {
   const { subscriptions } = await ask(`/subscriptions?limit=${SUBSCRIPTIONS_MAX}`);
   fill("subscription", subscriptions.map(buildSubscription));
-  await showServices(subscriptions.filter((one) => one.transport === "webhook"));
+  await showServices(subscriptions.filter((one) => one.transport === "webhook" || one.transport === "kafka"));
   await showLetters(subscriptions.filter((one) => one.dead_letters > 0));
 }
 

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from proofcast.broker.catalogue import Catalogue
 from proofcast.broker.entry import Entry
-from proofcast.broker.frames import get_template, is_published
-from proofcast.broker.io.arrivals import Arrivals
 from proofcast.broker.io.beginnings import Beginnings
+from proofcast.broker.io.entries import EntryMaker
 from proofcast.broker.io.outlets import Outlet, Outlets
 from proofcast.broker.ring import Ring
 from proofcast.broker.selection import Selection
@@ -25,11 +24,8 @@ from proofcast.cursor import Cursor, encode_cursor
 from proofcast.errors import Unavailable
 from proofcast.event import Finality
 from proofcast.feed.io.history import History
-from proofcast.feed.view import WHOLE_BLOCK, Move, View, Way
-from proofcast.onchain.events import PayloadTypeChanged, Published, TopicCreated, compute_type_hash
-from proofcast.onchain.exchange_events import ExchangeCreated, QueueCreated, compute_exchange_type_hash
+from proofcast.feed.view import WHOLE_BLOCK, View, Way
 from proofcast.onchain.io.artefacts import get_exchanges
-from proofcast.onchain.published import WORD
 
 POLL_S = 0.004
 """Between looks at whether the feed has changed; a look costs microseconds."""
@@ -78,10 +74,10 @@ class Hub:
     def __init__(self, folder: Path, topics_address: bytes) -> None:
         self.history = History(folder)
         self.catalogue = Catalogue(topics_address, get_exchanges(topics_address))
-        self._arrivals = Arrivals(self.history, self.catalogue)
+        self.entries = EntryMaker(self.history, self.catalogue)
         self._beginnings = Beginnings(self.history, self.catalogue)
-        self._learnt_from: View | None = None
-        """Where the feed began when names were read last."""
+        self._wanted: set[Finality] = set()
+        """Levels that somebody has asked for; what nobody reads is not made."""
         self._rings: dict[Finality, Ring] = {}
         self._outlets: dict[Finality, Outlets] = {}
         self._targets: dict[Finality, BlockId] = {}
@@ -97,27 +93,15 @@ class Hub:
         while True:
             try:
                 version = self.history.get_version()
-                if version != seen:
-                    self.learn_names()
-                    is_behind = [self.advance(level) for level in Finality]
+                if version != seen or self._wanted - self._rings.keys():
+                    self.entries.learn_names()
+                    is_behind = [self.advance(level) for level in self._wanted]
+                    for level in set(Finality) - self._wanted:
+                        self._targets[level] = self.history.get_newest(level).block
                     seen = None if any(is_behind) else version
             except Unavailable:
                 pass  # nothing is journalled yet, or the disk is full: the next look may find it otherwise
             await asyncio.sleep(POLL_S)
-
-    def learn_names(self) -> None:
-        """Read what was created before we came, again when the feed has been filled with something older."""
-        oldest = self.history.get_oldest()
-        if oldest != self._learnt_from:
-            for said in (TopicCreated, PayloadTypeChanged):
-                for log in self.history.list_logs(self.catalogue.topics_address, compute_type_hash(said)):
-                    self.catalogue.read(log)
-            for created in (ExchangeCreated, QueueCreated):
-                for log in self.history.list_logs(
-                    self.catalogue.exchanges_address, compute_exchange_type_hash(created)
-                ):
-                    self.catalogue.read_exchange(log)
-            self._learnt_from = oldest
 
     def advance(self, level: Finality) -> bool:
         """Bring one ring forward; says whether there is more to read than one way can hold."""
@@ -128,47 +112,11 @@ class Hub:
         way = self.history.find_way(ring.view, level)
         self._targets[level] = way.target
         if way.view != ring.view:
-            entries = self.build_entries(way, level)
+            entries = self.entries.build(way, level)
             first = ring.end
             ring.append(entries, way.view)
             self._wake(level, entries, first)
         return not way.is_complete
-
-    def build_entries(self, way: Way, level: Finality) -> list[Entry]:
-        address, finalized, exchanges = self.catalogue.topics_address, way.finalized, self.catalogue.exchanges_address
-        entries = []
-        for move in way.moves:
-            record = move.record
-            is_plain = record.address == address and is_published(record)
-            topic = record.topics[WORD : 2 * WORD] if is_plain else b""
-            if record.address == address and not is_plain:
-                topic = self._read_topic(move)
-                if not topic:
-                    continue
-            if record.address == exchanges and (message := self._arrivals.find(move)):
-                entries.append(Entry(move, level, finalized, message.topic, is_plain=False, queues=message.queues))
-                continue
-            entries.append(Entry(move, level, finalized, topic, is_plain=is_plain))
-        return entries
-
-    def build_frames(self, way: Way, level: Finality, topic: bytes) -> list[bytes]:
-        """Those of publications, of one topic or of all: what the entries of the way have, made with less."""
-        address, frames = self.catalogue.topics_address, list[bytes]()
-        for run in way.runs:
-            if not all(record.address == address and is_published(record) for record in run.records):
-                part = replace(way, runs=(run,))
-                frames += [entry.frame for entry in self._select(self.build_entries(part, level), Selection(topic))]
-                continue
-            template = get_template(run.records[0], run.step, run.turn, run.chain_id, level, way.finalized)
-            frames += [
-                template.write(record) for record in run.records if not topic or record.topics[WORD : 2 * WORD] == topic
-            ]
-        return frames
-
-    def _read_topic(self, move: Move) -> bytes:
-        """Of a publication; empty for what else our contract says, from which names are learnt."""
-        found = self.catalogue.read(move.row.log)
-        return found.topic if isinstance(found, Published) else b""
 
     # --- subscribers
 
@@ -196,7 +144,7 @@ class Hub:
     ) -> AsyncIterator[Batch]:
         yield Batch((), self.history.get_newest(level).block, rewound_to)
         while True:
-            place = self._rings[level].find_place(view) if level in self._rings else None
+            _, place = self._find_place(view, level)
             if place is not None:
                 async for batch in self._read_ring(selection, level, place, outlet):
                     view = batch.entries[-1].view if batch.entries else batch.view or view
@@ -204,9 +152,9 @@ class Hub:
                 continue
             way = self.history.find_way(view, level, HISTORY_MAX)
             if outlet and selection.is_by_topic:
-                batch = Batch((), way.target, frames=self.build_frames(way, level, selection.topic))
+                batch = Batch((), way.target, frames=self.entries.build_frames(way, level, selection.topic))
             else:
-                batch = Batch(self._select(self.build_entries(way, level), selection), way.target)
+                batch = Batch(self.entries.select(self.entries.build(way, level), selection), way.target)
             if batch.entries or batch.frames:
                 yield batch
             elif way.view == view:
@@ -216,24 +164,28 @@ class Hub:
 
     async def read_on(self, view: View, level: Finality, limit: int = BATCH_MAX) -> Passage:
         """Everything that comes after a view, wanted or not: from the ring where it is there, else from history."""
-        ring = self._rings.get(level)
-        place = ring.find_place(view) if ring else None
+        ring, place = self._find_place(view, level)
         if ring and place is not None and Finality.FINALIZED in self._targets:
             entries = ring.read(place, limit)
             is_complete = place + len(entries) == ring.end
             reached = ring.view if is_complete else entries[-1].view
             return Passage(entries, reached, self._targets[level], self._targets[Finality.FINALIZED], is_complete)
         way = await asyncio.to_thread(self.history.find_way, view, level, limit)
-        return Passage(self.build_entries(way, level), way.view, way.target, way.finalized, way.is_complete)
+        return Passage(self.entries.build(way, level), way.view, way.target, way.finalized, way.is_complete)
 
     async def wait_beyond(self, view: View, selection: Selection, level: Finality) -> None:
         """Until something came behind a view that may be wanted, or for a heartbeat's time."""
-        ring = self._rings.get(level)
-        place = ring.find_place(view) if ring else None
+        ring, place = self._find_place(view, level)
         if ring is None or place is None:
             await asyncio.sleep(POLL_S)  # it reads history, or is ahead of the ring by less than one poll
         elif place == ring.end:
             await self._sleep(selection, level)
+
+    def _find_place(self, view: View, level: Finality) -> tuple[Ring | None, int | None]:
+        """The ring of a level, which is there soon after somebody first asks for it, and where in it a view is."""
+        self._wanted.add(level)
+        ring = self._rings.get(level)
+        return ring, ring.find_place(view) if ring else None
 
     async def _read_ring(
         self, selection: Selection, level: Finality, place: int, outlet: Outlet | None
@@ -246,7 +198,7 @@ class Hub:
         while place >= ring.first:
             found = ring.read(place, BATCH_MAX)
             place += len(found)
-            entries = self._select(found, selection)
+            entries = self.entries.select(found, selection)
             if entries:
                 yield Batch(entries, self._targets[level])
             elif not found and not is_told:
@@ -260,12 +212,6 @@ class Hub:
                 place = ring.end if woken is None else woken
                 if woken is None:
                     yield Batch((), self._targets[level])
-
-    def _select(self, entries: Sequence[Entry], selection: Selection) -> list[Entry]:
-        topic, catalogue = selection.topic, self.catalogue
-        if not selection.is_by_topic:
-            return [entry for entry in entries if selection.matches(entry.delivery.event, catalogue, entry.queues)]
-        return [entry for entry in entries if entry.topic and (not topic or entry.topic == topic)]
 
     async def _sleep(self, selection: Selection, level: Finality) -> int | None:
         """Wait for something that may be wanted; its place, or None after a heartbeat's time."""
@@ -290,7 +236,7 @@ class Hub:
         for wanted, place in places.items() if entries else ():
             for sleeper in sleepers.get(wanted, ()):
                 rouse(sleeper, place)
-        self._outlets[level].write(entries, self._select)
+        self._outlets[level].write(entries, self.entries.select)
 
     def find_view(self, start: Start, level: Finality, selection: Selection = EVERYTHING) -> View:
         """What somebody holds that wants to start there."""

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 from proofcast.broker.io.deliveries import Deliveries
 from proofcast.broker.io.hub import Hub
-from proofcast.broker.measures import Outcome, ReorgMeter, Transport
+from proofcast.broker.measures import Outcome, Reorg, ReorgMeter, Transport, find_reorgs
 from proofcast.broker.selection import Selection
 from proofcast.broker.start import Newest
 from proofcast.chain.segment import BlockId
@@ -26,6 +26,10 @@ from proofcast.feed.io.history import History
 from proofcast.feed.io.outbox import Outbox
 from proofcast.feed.io.sqlite import READ_MAX, Journal
 
+STEPS_LOOKED_AT = 10_000
+"""Behind the newest one, for reorgs: more than a day of a chain with a block every twelve seconds."""
+REORGS_MAX = 20
+"""Listed at once."""
 RETRY_S = 1.0
 """Between looks for a feed that is not there yet."""
 SUBSCRIPTIONS_MAX = 100
@@ -162,6 +166,11 @@ class FeedWatch:
         before, self._failures = self._failures, self.journal.count_failures()
         for reason, count in self._failures.items():
             metrics.failures.labels(reason).inc(count - before.get(reason, 0))
+
+    def list_reorgs(self) -> list[Reorg]:
+        """The newest ones among the last steps, newest first."""
+        undone = self.journal.list_undone(self.outbox.get_sequence() - STEPS_LOOKED_AT)
+        return find_reorgs(undone)[: -REORGS_MAX - 1 : -1]
 
     def get_age_s(self) -> float:
         """Of the newest verified block."""

@@ -58,6 +58,14 @@ class Journal:
             ).fetchall()
         return [parse_step(row) for row in rows]
 
+    def list_undone(self, after_sequence: int) -> list[tuple[int, int]]:
+        """Sequence and number of each block that was undone since, oldest first."""
+        with self._database.snapshot() as connection:
+            return connection.execute(
+                "SELECT sequence, number FROM step WHERE sequence > ? AND step = 'undo' ORDER BY sequence",
+                (after_sequence,),
+            ).fetchall()
+
     def count_failures(self) -> dict[str, int]:
         """How many polls of the follower failed, ever, by reason; `disagrees` and `not-yet` are nodes that differ."""
         with self._database.snapshot() as connection:

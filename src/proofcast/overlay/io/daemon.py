@@ -9,7 +9,8 @@ import time
 import trio
 
 from proofcast.errors import ProofcastError
-from proofcast.overlay.io.host import Host, make_peer_id, open_host
+from proofcast.overlay.io.addresses import make_peer_id
+from proofcast.overlay.io.host import Host, open_host
 from proofcast.overlay.io.options import PeerOptions
 from proofcast.overlay.io.service import Service
 from proofcast.overlay.io.store import PeerStore

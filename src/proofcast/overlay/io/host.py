@@ -9,7 +9,6 @@ for every message that waited for it.
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 import multiaddr  # type: ignore[import-untyped]
 import trio
@@ -20,22 +19,16 @@ from libp2p.custom_types import TProtocol
 from libp2p.exceptions import BaseLibp2pError
 from libp2p.network.config import ConnectionConfig
 from libp2p.network.exceptions import RateLimitError
-from libp2p.peer.id import ID
-from libp2p.peer.peerinfo import PeerInfo, info_from_p2p_addr
+from libp2p.peer.peerinfo import PeerInfo
 
 from proofcast.errors import InvalidInput, InvalidRequest, Reason, Unavailable
 from proofcast.overlay.codec import FrameReader, encode_frame
-from proofcast.overlay.identity import (
-    ED25519_PEER_ID_PREFIX,
-    Contact,
-    Ed25519Signer,
-    is_contact_genuine,
-    make_contact,
-    verify_ed25519,
-)
+from proofcast.overlay.identity import Contact, Ed25519Signer, is_contact_genuine, make_contact, verify_ed25519
+from proofcast.overlay.io.addresses import find_public_key, parse_address
 from proofcast.overlay.io.kad import PRIVATE_KAD, ask_find_node, make_kad_server
+from proofcast.overlay.io.line import Line
 from proofcast.overlay.io.reading import StreamReader
-from proofcast.overlay.messages import Ack, Hello, Message, Settled
+from proofcast.overlay.messages import Hello, Message
 from proofcast.overlay.outputs import Output, Send
 from proofcast.overlay.peer import Peer
 
@@ -46,49 +39,12 @@ DIAL_S_MAX = 10.0
 """py-libp2p needs 12 ms on one machine; a silent address must not hold its messages for longer."""
 REST_S = 0.020
 """Between two writes to a neighbour, because a write costs as much as ten messages; after a pause none waits."""
-PATIENT = (Ack, Settled)
-"""Nobody waits for these but memory: they go with the next message, or when they have waited for a while."""
-PATIENCE_S = 0.5
-"""Far below the seconds after which a missing acknowledgement has an event sent again, on every step of a deep tree."""
 CLOSE_S_MAX = 2.0
 """Neighbours that do not let go must not keep a host from ending."""
 LINES_MAX = 200
 """Streams kept open; the one unused for longest is closed first."""
 FAILURES = (BaseLibp2pError, RateLimitError, OSError, EOFError, ValueError, trio.TooSlowError, trio.BrokenResourceError)
 """What libp2p and trio raise when the other side is not there."""
-
-
-@dataclass(slots=True)
-class Line:
-    """The way to one neighbour: a stream once it is open, and what waits to be written."""
-
-    contact: Contact
-    stream: INetStream | None = None
-    waiting: list[Message] = field(default_factory=list)
-    due: float = float("inf")
-    """When what waits is to be written, by trio's clock."""
-    wake: trio.Event = field(default_factory=trio.Event)
-    used: float = 0.0
-    is_closed: bool = False
-
-    def close(self) -> None:
-        self.is_closed = True
-        self.wake.set()
-
-    def add(self, message: Message) -> None:
-        self.waiting.append(message)
-        due = trio.current_time() + (PATIENCE_S if isinstance(message, PATIENT) else 0.0)
-        if due < self.due:
-            self.due = due
-            self.wake.set()
-
-    async def wait_until_due(self, rested: float) -> bool:
-        """False where the line was closed meanwhile."""
-        while not self.is_closed and (due := max(self.due, rested)) > trio.current_time():
-            self.wake = trio.Event()
-            with trio.move_on_at(due):
-                await self.wake.wait()
-        return not self.is_closed
 
 
 class Host:
@@ -288,26 +244,6 @@ class Host:
                 await self._rearm.wait()
             self._rearm = trio.Event()
             self.carry_out(self.peer.tick(time.time()))
-
-
-def find_public_key(peer_id: ID) -> bytes:
-    """An Ed25519 peer id contains its public key; peers with other keys cannot take part."""
-    raw = peer_id.to_bytes()
-    if not raw.startswith(ED25519_PEER_ID_PREFIX):
-        raise InvalidInput(Reason.BAD_KEY, f"`{peer_id}` is no Ed25519 peer id", hint="give the peer an Ed25519 key")
-    return raw[len(ED25519_PEER_ID_PREFIX) :]
-
-
-def make_peer_id(public_key: bytes) -> str:
-    return str(ID(ED25519_PEER_ID_PREFIX + public_key))
-
-
-def parse_address(address: str) -> PeerInfo:
-    try:
-        return info_from_p2p_addr(multiaddr.Multiaddr(address))
-    except (ValueError, BaseLibp2pError):
-        hint = "write e.g. `/ip4/127.0.0.1/tcp/4001/p2p/12D3Koo...`"
-        raise InvalidRequest(Reason.BAD_ARGUMENT, f"`{address}` is no address of a peer", hint=hint) from None
 
 
 @asynccontextmanager

@@ -20,7 +20,8 @@ import trio
 from proofcast.errors import InvalidRequest, ProofcastError, Reason
 from proofcast.overlay.allowance import BURST_MESSAGES, MESSAGES_PER_S
 from proofcast.overlay.identity import Contact, Ed25519Signer, verify_ed25519
-from proofcast.overlay.io.host import Host, make_peer_id
+from proofcast.overlay.io.addresses import make_peer_id
+from proofcast.overlay.io.host import Host
 from proofcast.overlay.io.store import PeerStore, draw_entropy, make_session
 from proofcast.overlay.outputs import Abandon, Active, Deliver, Output, Settle, Store
 from proofcast.overlay.peer import Peer

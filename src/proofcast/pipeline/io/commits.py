@@ -30,6 +30,12 @@ def commit_files(spark: SparkSession, path: str, files: Sequence[TableFile], ver
     transaction.commit(scala.jdk.javaapi.CollectionConverters.asScala(actions).toSeq(), operation)
 
 
+def read_version(commit: str) -> int | None:
+    """That a commit of ours carries; None of one that somebody else made."""
+    transactions = (action["txn"] for action in map(json.loads, commit.splitlines()) if "txn" in action)
+    return next((int(one["version"]) for one in transactions if one["appId"] == WRITER), None)
+
+
 def describe_file(file: TableFile) -> dict[str, object]:
     """As Delta's protocol has it."""
     facts = {"path": file.path, "size": file.bytes, "modificationTime": file.modified_ms, "stats": file.statistics}

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sql
 
 from proofcast.event import Finality
-from proofcast.pipeline.io.commits import commit_files
+from proofcast.pipeline.io.commits import commit_files, read_version
 from proofcast.pipeline.io.files import TableFile
 from proofcast.pipeline.offsets import Offset
 from proofcast.pipeline.schemas import CLUSTERED_BY, Table, get_spark_schema
@@ -24,6 +24,9 @@ from proofcast.pipeline.transforms import compute_last_place, is_after, select_c
 
 COMMIT = re.compile(r"\d{20}\.(json|checkpoint\b.*parquet)$")
 """A commit in Delta's log, or the checkpoint that replaces the commits before it."""
+JSON = re.compile(r"\d{20}\.json$")
+CREATION = f"{0:020}.json"
+"""The first commit, which has no rows."""
 COMMITS_PER_CHECKPOINT = 100
 """A checkpoint of Delta's log takes seconds, in which nothing else is quick; reading a hundred commits does not."""
 SEQUENCE_SHIFT = 32
@@ -65,12 +68,23 @@ class Tables:
 
     def find_ends(self, spark: SparkSession, end: Offset | None) -> dict[Table, Offset | None]:
         """How far each table is, where a run was cut off after writing some of them."""
-        behind = [self._list_behind(spark, table, end) for table in Table if self.exists(spark, table)]
+        cut_off = [table for table in Table if not self._ends_within(spark, table, end)]
+        behind = [self._list_behind(spark, table, end) for table in cut_off]
         found = (
             reduce(DataFrame.unionByName, behind).groupBy("table").agg(compute_last_place()).collect() if behind else []
         )
         ends = {Table(row["table"]): parse_place(row["place"]) for row in found}
         return {table: ends.get(table, end) for table in Table}
+
+    def _ends_within(self, spark: SparkSession, table: Table, end: Offset | None) -> bool:
+        """Does its newest commit say so? One that is not ours says nothing, and then the rows must be asked."""
+        files, log = self._open_log(spark, table)
+        names = (found.getPath().getName() for found in files.listStatus(log))
+        newest = max(name for name in names if JSON.match(name))
+        if newest == CREATION:
+            return True
+        reached = read_version(read_text(spark, files, log, newest))
+        return end is not None and reached is not None and reached <= compute_version(end)
 
     def _list_behind(self, spark: SparkSession, table: Table, end: Offset | None) -> DataFrame:
         rows = self.read(spark, table)
@@ -96,7 +110,7 @@ class Tables:
     def append(self, spark: SparkSession, table: Table, files: Sequence[TableFile], end: Offset) -> None:
         """Add files, all or none, up to a place."""
         if files:
-            commit_files(spark, self.get_path(table), files, end.sequence << SEQUENCE_SHIFT | end.number)
+            commit_files(spark, self.get_path(table), files, compute_version(end))
 
     def append_events(self, rows: DataFrame) -> None:
         """Events of blocks that are in the tables already."""
@@ -111,6 +125,19 @@ def find_end(rows: DataFrame) -> Offset | None:
     """The last step among the rows."""
     (found,) = rows.agg(compute_last_place()).collect()
     return parse_place(found["place"]) if found["place"] else None
+
+
+def compute_version(end: Offset) -> int:
+    return end.sequence << SEQUENCE_SHIFT | end.number
+
+
+def read_text(spark: SparkSession, files: Any, folder: Any, name: str) -> str:  # noqa: ANN401 # the JVM's
+    assert spark._jvm is not None
+    stream = files.open(spark._jvm.org.apache.hadoop.fs.Path(folder, name))
+    try:
+        return str(spark._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+    finally:
+        stream.close()
 
 
 def parse_place(place: Row) -> Offset:

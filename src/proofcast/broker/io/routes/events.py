@@ -30,11 +30,7 @@ async def list_events(request: web.Request) -> web.Response:
     selection = read_selection(request.query)
     view = hub.find_view(read_start(request, "oldest"), level, selection)
     way = hub.history.find_way(view, level, limit)
-    entries = [
-        entry
-        for entry in hub.build_entries(way, level)
-        if selection.matches(entry.delivery.event, hub.catalogue, entry.queues)
-    ]
+    entries = hub.entries.select(hub.entries.build(way, level), selection)
     page = {
         "events": [orjson.Fragment(entry.json) for entry in entries],
         "cursor": hub.build_page_cursor(way),

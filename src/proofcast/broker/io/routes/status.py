@@ -1,11 +1,12 @@
 """What this broker is: its routes, the newest verified blocks, the topics it has seen."""
 
+from dataclasses import asdict
 from heapq import nsmallest
 
 from aiohttp import web
 
 from proofcast import __version__
-from proofcast.broker.io.door import HUB, answer, describe, read_limit
+from proofcast.broker.io.door import HUB, WATCH, answer, describe, read_limit
 from proofcast.broker.selection import TOPIC_LENGTH, encode_hex, parse_bytes
 from proofcast.event import Finality
 
@@ -25,7 +26,11 @@ async def show_status(request: web.Request) -> web.Response:
     history = request.app[HUB].history
     newest = {level: history.get_newest(level).block for level in Finality}
     return answer(
-        {"chain": history.get_chain_id(), "blocks": {level.value: describe(at) for level, at in newest.items()}}
+        {
+            "chain": history.get_chain_id(),
+            "blocks": {level.value: describe(at) for level, at in newest.items()},
+            "reorgs": [asdict(one) for one in request.app[WATCH].list_reorgs()],
+        }
     )
 
 
