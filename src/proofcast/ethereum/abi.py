@@ -20,6 +20,7 @@ from eth_abi.grammar import TupleType, parse
 from eth_abi.registry import ABIRegistry, registry
 
 from proofcast.errors import InvalidInput, InvalidRequest, Reason
+from proofcast.ethereum.canonical import decode_canonical
 from proofcast.ethereum.keccak import keccak256
 from proofcast.ethereum.receipt import Log
 
@@ -64,8 +65,14 @@ class Parameter:
     @property
     def is_hashed(self) -> bool:
         """Is it, where indexed, there as its hash alone?"""
-        parsed = parse(self.type)
-        return parsed.is_dynamic or parsed.is_array or isinstance(parsed, TupleType)
+        return is_longer_than_a_word(self.type)
+
+
+@lru_cache(maxsize=1024)
+def is_longer_than_a_word(name: str) -> bool:
+    """Or of no fixed length."""
+    parsed = parse(name)
+    return parsed.is_dynamic or parsed.is_array or isinstance(parsed, TupleType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +133,9 @@ def decode_data(abi: EventAbi, data: bytes) -> tuple[Value, ...]:
 
 
 def decode_values(abi: EventAbi, types: tuple[str, ...], data: bytes) -> tuple[Value, ...]:
+    plain = decode_canonical(types, data)
+    if plain is not None:
+        return plain
     try:
         # Not strict: old compilers did not pad a byte string at the end of the data.
         values: tuple[Value, ...] = CODEC.decode(types, data, strict=False)

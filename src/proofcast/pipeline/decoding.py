@@ -75,7 +75,10 @@ def decode_batch(logs: pa.RecordBatch, abi: Abi) -> pa.RecordBatch:
         Log(address, tuple(topic for topic in topics if topic is not None), data)
         for address, *topics, data in zip(*columns, strict=True)
     ]
-    found = [find_event(log, abi) for log in parsed]
+    # Found by the first topic and their number alone, so once for each kind of log.
+    kinds = {(log.topics[:1], len(log.topics)): log for log in parsed}
+    events = {kind: find_event(log, abi) for kind, log in kinds.items()}
+    found = [events[log.topics[:1], len(log.topics)] for log in parsed]
     kept = logs.filter(pa.array([event is not None for event in found], pa.bool_()))
     decoded = [describe(event, log, abi.name) for event, log in zip(found, parsed, strict=True) if event]
     places = [kept[name] for name in (*PLACE_COLUMNS, *(name for name, _ in LOG_PLACE))]
