@@ -19,7 +19,7 @@ from proofcast.ethereum.receipt import Log
 from proofcast.event import Finality, Step
 from proofcast.feed.outbox import Row
 from proofcast.feed.view import Move, View
-from proofcast.onchain.events import Published, find_event
+from proofcast.onchain.events import HASH_BY_NAME, Published, find_event
 from proofcast.onchain.published import find_published
 from proofcast.testing.broker.publications import TOPIC, Publications, encode_published
 from proofcast.testing.broker.serving import TOPICS, open_broker
@@ -55,7 +55,8 @@ class Mixed(Publications):
 
     def make_log(self) -> Log:
         log = replace(super().make_log(), address=self.random.choice((TOPICS, TOPICS, b"\7" * 20)))
-        topics = (log.topics[0], self.random.choice((TOPIC, b"\5" * 32)), *log.topics[2:])
+        said = self.random.choice((log.topics[0], log.topics[0], HASH_BY_NAME["Delivered"]))
+        topics = (said, self.random.choice((TOPIC, b"\5" * 32)), *log.topics[2:])
         return replace(log, topics=topics, data=log.data + self.random.choice((b"", b"", bytes(32))))
 
 

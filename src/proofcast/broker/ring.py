@@ -23,8 +23,11 @@ class Ring:
         """The place of the next entry."""
         self._capacity = capacity
         self._entries: deque[Entry] = deque()
-        self._places: dict[View, int] = {view: 0}
+        self._places: dict[View, int] = {}
         """Where to go on from a view."""
+        self._noted: deque[tuple[View, int]] = deque()
+        """The same in order, to be forgotten in that order."""
+        self._note(view)
 
     @property
     def first(self) -> int:
@@ -35,24 +38,29 @@ class Ring:
         for entry in entries:
             self._entries.append(entry)
             self.end += 1
-            self._places[entry.view] = self.end
+            self._note(entry.view)
             if len(self._entries) > self._capacity:
-                self._forget(self._entries.popleft().view)
-        if self.view != view:
-            self._forget(self.view)
+                self._entries.popleft()
+        if self._places.get(view) != self.end:
+            self._note(view)
         self.view = view
-        self._places[view] = self.end
+        # Blocks without an entry make no room for themselves, so views are counted too.
+        while self._noted[0][1] < self.first or len(self._noted) > 2 * self._capacity:
+            self._forget(*self._noted.popleft())
 
     def find_place(self, view: View) -> int | None:
         """Where to go on from this view; None where that is no longer, or not yet, in the ring."""
-        place = self._places.get(view)
-        return place if place is not None and place >= self.first else None
+        return self._places.get(view)
 
     def read(self, place: int, limit: int) -> list[Entry]:
         """Entries from a place that is still in the ring."""
         assert place >= self.first, (place, self.first)
         return list(islice(self._entries, place - self.first, place - self.first + limit))
 
-    def _forget(self, view: View) -> None:
-        if self._places.get(view, self.end) < self.first:
+    def _note(self, view: View) -> None:
+        self._places[view] = self.end
+        self._noted.append((view, self.end))
+
+    def _forget(self, view: View, place: int) -> None:
+        if self._places.get(view) == place:  # else it has come again since, further on
             del self._places[view]

@@ -10,6 +10,7 @@ from proofcast.broker.io.arrivals import Arrivals
 from proofcast.broker.selection import Selection
 from proofcast.event import Finality
 from proofcast.feed.io.history import History
+from proofcast.feed.outbox import Row
 from proofcast.feed.view import Move, View, Way
 from proofcast.onchain.events import PayloadTypeChanged, Published, TopicCreated, compute_type_hash
 from proofcast.onchain.exchange_events import ExchangeCreated, QueueCreated, compute_exchange_type_hash
@@ -62,20 +63,26 @@ class EntryMaker:
 
     def build_frames(self, way: Way, level: Finality, topic: bytes) -> list[bytes]:
         """Those of publications, of one topic or of all: what the entries of the way have, made with less."""
-        address, frames = self._catalogue.topics_address, list[bytes]()
+        frames: list[bytes] = []
         for run in way.runs:
-            records = [one for one in run.records if one.address != address or is_telling(one)]
-            if not all(record.address == address and is_published(record) for record in records):
-                part = replace(way, runs=(run,))
-                frames += [entry.frame for entry in self.select(self.build(part, level), Selection(topic))]
-                continue
-            if not records:
-                continue
-            template = get_template(records[0], run.step, run.turn, run.chain_id, level, way.finalized)
-            frames += [
-                template.write(record) for record in records if not topic or record.topics[WORD : 2 * WORD] == topic
-            ]
+            records = self._list_plain(run.records)
+            if records is None:
+                entries = self.build(replace(way, runs=(run,)), level)
+                frames += [entry.frame for entry in self.select(entries, Selection(topic))]
+            elif records:
+                template = get_template(records[0], run.step, run.turn, run.chain_id, level, way.finalized)
+                wanted = [one for one in records if one.topics[WORD : 2 * WORD] == topic] if topic else records
+                frames += map(template.write, wanted)
         return frames
+
+    def _list_plain(self, records: Sequence[Row]) -> Sequence[Row] | None:
+        """Publications in the contract's own form, where there is nothing else to tell; None where there is."""
+        address = self._catalogue.topics_address
+        if all(record.address == address and is_published(record) for record in records):
+            return records
+        telling = [record for record in records if record.address != address or is_telling(record)]
+        is_plain = all(record.address == address and is_published(record) for record in telling)
+        return telling if is_plain else None
 
     def select(self, entries: Sequence[Entry], selection: Selection) -> list[Entry]:
         topic, catalogue = selection.topic, self._catalogue

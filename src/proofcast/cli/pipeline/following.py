@@ -27,6 +27,9 @@ from proofcast.pipeline.jobs.follow import follow as start_queries
 from proofcast.pipeline.offsets import Offset
 from proofcast.pipeline.options import parse_options
 
+MEMORY = "1g"
+"""Batches near the head are small."""
+
 
 @dataclass(slots=True)
 class Reached:
@@ -51,7 +54,7 @@ class Reached:
 def follow(request: FollowRequest) -> None:
     feed = request.feed or Path(request.folder) / "feed"
     source, profile = open_checked(parse_options(get_read_options(request)))
-    with held(request.folder), open_session(request) as (spark, scratch):
+    with held(request.folder), open_session(request, MEMORY) as (spark, scratch):
         tables, reached = Tables(request.folder), Reached()
         if not is_journalled(feed):
             fill(spark, tables, request, source, scratch)

@@ -13,16 +13,22 @@ from proofcast.cli.connection import get_state_folder
 from proofcast.cli.pipeline.request import Request
 from proofcast.errors import InvalidRequest, Reason
 from proofcast.pipeline.io.failures import spoken
+from proofcast.pipeline.io.jvm import OPTIONS
 from proofcast.pipeline.io.session import build_session
 
-MEMORY = {"spark.driver.memory": "2g"}
-"""Enough for the default batch with room for Delta's own; `--conf` changes it."""
+MEMORY = "spark.driver.memory"
+ENOUGH = "2g"
+"""For the default batch with room for Delta's own; `--conf` changes it."""
 
 
 @contextmanager
-def open_session(request: Request) -> Iterator[tuple[SparkSession, str]]:
-    """The session, and a folder for what it need not remember."""
-    settings = MEMORY | dict(map(parse_setting, request.settings))
+def open_session(request: Request, memory: str = ENOUGH) -> Iterator[tuple[SparkSession, str]]:
+    """The session, and a folder for what it need not remember.
+
+    The heap has its full size from the beginning: one that grows for minutes cannot be told from a leak.
+    """
+    settings = {MEMORY: memory, **dict(map(parse_setting, request.settings))}
+    settings = {OPTIONS: f"-Xms{settings[MEMORY]}", **settings}
     with spoken(), tempfile.TemporaryDirectory(prefix="proofcast-", ignore_cleanup_errors=True) as scratch:
         with quiet(get_state_folder() / "spark.log"):
             spark = build_session(request.master, settings)
