@@ -24,7 +24,7 @@ BLOCKS_PER_BATCH = 2_048
 
 NAMES = frozenset(
     {"source", "journal", "table", "columns", "first", "last", "finality", "checkpoint", "addresses", *TOPICS}
-    | {"chain_id", "trust", "blocks_per_partition", "blocks_per_batch", "reader", "after"}
+    | {"bodies", "chain_id", "trust", "blocks_per_partition", "blocks_per_batch", "reader", "after"}
 )
 ALIASES = {"path": "source"}
 CHECKPOINT_FORM = re.compile(r"(\d{1,18}):0x([0-9a-fA-F]{64})")
@@ -44,6 +44,8 @@ class ReadOptions:
     checkpoint: BlockId | None = None
     """A block that the user trusts; it ends the range, or stands above it."""
     log_filter: LogFilter = field(default_factory=LogFilter)
+    bodies: bool = True
+    """Of tasks: whether transactions are fetched, which are most of what a node has to send."""
     chain_id: int | None = None
     trust: Trust = Trust.LINKED
     blocks_per_partition: int = BLOCKS_PER_PARTITION
@@ -80,6 +82,7 @@ def parse_options(texts: Mapping[str, str]) -> ReadOptions:
         finality=read("finality", parse_finality, Finality.FINALIZED),
         checkpoint=read("checkpoint", parse_checkpoint, None),
         log_filter=parse_filter(given),
+        bodies=read("bodies", parse_flag, True),
         chain_id=read("chain_id", parse_number, None),
         trust=read("trust", parse_trust, Trust.LINKED),
         blocks_per_partition=read("blocks_per_partition", parse_positive, BLOCKS_PER_PARTITION),
@@ -135,6 +138,10 @@ def parse_choice(text: str, choices: tuple[str, ...]) -> str:
     if text not in choices:
         raise refuse(f"`{text}` is none of the choices", f"they are {', '.join(choices)}")
     return text
+
+
+def parse_flag(text: str) -> bool:
+    return parse_choice(text, ("true", "false")) == "true"
 
 
 def parse_number(text: str) -> int:

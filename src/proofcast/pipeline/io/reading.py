@@ -70,7 +70,7 @@ def list_steps(task: Task, options: ReadOptions) -> Iterator[StepRow]:
 def list_range_steps(task: RangeTask, options: ReadOptions) -> Iterator[StepRow]:
     source, profile = open_checked(options)
     wanted = options.log_filter if options.log_filter.clauses else None
-    with_bodies = options.table in WITH_BODIES
+    with_bodies = options.table in WITH_BODIES and options.bodies
     for block in fetch_blocks(source, task.segment, profile, wanted, with_transactions=with_bodies):
         yield apply_block(task.sequence, profile.chain_id, block)
     if task.settles:

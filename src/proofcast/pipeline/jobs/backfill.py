@@ -27,7 +27,9 @@ def backfill(
     beginning = verify_beginning(sink.end, options.get("first"), tables)
     chain = tables.find_chain_id(spark) if sink.end else None
     demanded = {} if chain is None else {"chain_id": str(chain)}
-    steps = spark.readStream.format("evm").options(table=TASKS, **{**options, **demanded, **beginning}).load()
+    bodies = "true" if Table.TRANSACTIONS in kept else "false"
+    wanted = {"table": TASKS, "bodies": bodies, **options, **demanded, **beginning}
+    steps = spark.readStream.format("evm").options(**wanted).load()
     query = (
         steps.writeStream.foreachBatch(sink.write)
         .option("checkpointLocation", scratch)
