@@ -32,7 +32,7 @@ def run_process(*words: str) -> Iterator[subprocess.Popen[str]]:
 def live_through_processes(folder: Path, seed: int) -> None:
     """A node, a process that follows it, a broker: and a reader that verifies every event, for each finality."""
     chain, dice = PublishingChain(seed, finalized_depth=5), random.Random(seed)
-    chain.mine(2)
+    chain.mine(5)  # more than the deepest reorg takes back
     with SimulatedNode(chain) as node:
         genesis, topics = chain.canonical[0], f"0x{TOPICS_ADDRESS.hex()}"
         follower = ("proofcast.testing.feed.plain", node.url, str(folder), "0", genesis.hash.hex())

@@ -26,6 +26,9 @@ MEASURED: Mapping[type[Outcome], measures.Outcome] = {
 }
 UNSETTLED_MAX = 4_096
 """Outcomes not yet on disk, above which nothing more is sent."""
+TOGETHER_S = 0.01
+"""For which outcomes wait for others to share their commit, which costs as much as sending several; what a crash takes
+of them is sent again, and marked."""
 FILL_MAX = 256
 """Deliveries taken from the store at a time."""
 
@@ -94,6 +97,7 @@ class Courier:
         store, name = self._deliveries.store, self._holding.name
         while True:
             await self._has_settled.wait()
+            await asyncio.sleep(TOGETHER_S)
             self._has_settled.clear()
             settled, self._settled = self._settled, []
             await store.run(partial(write_outcomes, holding=self._holding, settled=settled))
