@@ -113,6 +113,7 @@ artefacts: $(CORE) $(CONTRACTS) ## compile the contracts into the Python package
 
 docs: $(EVERYTHING) ## regenerate the reference and run every block of the documentation
 	@mkdir -p docs/reference && python tools/reference.py > docs/reference/cli.md
+	@python -m tools.figures > docs/reference/figures.md
 	@python -m pytest -q tests/test_docs.py
 
 system-deps: $(CORE) ## install missing optional system packages by apt, as root

@@ -189,6 +189,12 @@ def test_every_page_is_in_the_index() -> None:
     assert [str(page) for page in ROOT.glob("docs/**/*.md") if page not in listed] == []
 
 
+def test_figures_are_those_of_the_results() -> None:
+    command = [sys.executable, "-m", "tools.figures"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert (ROOT / "docs/reference/figures.md").read_text() == printed.stdout, "run `make docs`"
+
+
 @pytest.mark.slow  # it loads every command, and with them everything that is optional
 def test_reference_is_current() -> None:
     printed = subprocess.run([sys.executable, ROOT / "tools/reference.py"], capture_output=True, text=True, check=True)
