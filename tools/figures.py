@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from bench.report import RESULTS, Row
 
@@ -29,13 +30,12 @@ def format_tables() -> Iterator[str]:
         yield "".join(format_table(name, json.loads(path.read_text()))) if path.exists() else "No whole run yet.\n"
 
 
-def format_table(name: str, report: dict[str, object]) -> Iterator[str]:
-    rows, machine = [Row(**row) for row in report["rows"]], report["machine"]  # type: ignore[attr-defined]
+def format_table(name: str, report: dict[str, Any]) -> Iterator[str]:
+    rows, machine = [Row(**row) for row in report["rows"]], report["machine"]
     missed = [row for row in rows if not row.is_reached]
     judged = [row for row in rows if row.bound is not None]
     shown = rows if len(rows) <= ROWS_MAX else missed
-    flags = ", ".join(machine["flags"])  # type: ignore[index]
-    yield f"{machine['cpu']} ({flags}), {machine['calibration_cpu_s']} s: "  # type: ignore[index]
+    yield f"{machine['cpu']} ({', '.join(machine['flags'])}), {machine['calibration_cpu_s']} s: "
     yield f"{len(judged) - len(missed)} of {len(judged)} bounds reached.\n\n"
     if shown:
         yield "| figure | value | bound | |\n|---|---:|---:|---|\n"
