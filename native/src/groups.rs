@@ -4,13 +4,14 @@
 //! signed about it become packets.
 
 mod batch;
+mod hashing;
 mod leaves;
 mod packets;
 mod rows;
 mod tree;
 mod wire;
 
-pub use batch::{check_batch, list_requests};
+pub use batch::{check_batch, list_last_series, list_requests};
 pub use leaves::make_leaves;
 pub use packets::make_packets;
 pub use tree::hang_leaves;

@@ -145,10 +145,12 @@ def test_what_changes_is_stored_before_anything_leaves() -> None:
     world = make_world()
     a, b = world.devices
     say(world, a, "one", b)
-    first, *rest = a.client.send((Draft(b"two", (b.id,)),), world.now)
-    assert isinstance(first, outputs.Store)
-    assert {f"session/{b.id.hex()}", "client", "outgoing/2"} <= first.changes.keys()
-    assert [type(one) for one in rest] == [outputs.SendSeries]
+    for record, counter in (("steps", 2), ("session", 3)):
+        first, *rest = a.client.send((Draft(b"again", (b.id,)),), world.now)
+        assert isinstance(first, outputs.Store)
+        assert {f"{record}/{b.id.hex()}", "client", f"outgoing/{counter}"} <= first.changes.keys()
+        assert [type(one) for one in rest] == [outputs.SendSeries]
+        say(world, b, "an answer", a)
 
 
 def test_same_bytes_are_sent_again_after_a_crash() -> None:

@@ -51,7 +51,7 @@ def test_damage_before_a_whole_record_is_refused(tmp_path: Path, offset: int) ->
 
 def test_record_at_a_wrong_place_is_refused(tmp_path: Path) -> None:
     segment = write(tmp_path)
-    segment.write_bytes(encode_record_header(1, b"one") + b"one" + encode_record_header(3, b"three") + b"three")
+    segment.write_bytes(encode_record_header(1, [b"one"]) + b"one" + encode_record_header(3, [b"three"]) + b"three")
     with pytest.raises(InvalidInput, match="record `3` stands where `2` belongs"):
         SegmentLog(tmp_path)
 

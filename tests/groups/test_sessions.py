@@ -1,10 +1,12 @@
 """Pairwise sessions with the real double ratchet."""
 
+import random
+
 import pytest
 from nacl.signing import SigningKey
 
 from proofcast.errors import InvalidInput
-from proofcast.groups.io.sessions import VOUCHER_BYTES, OlmSessions
+from proofcast.groups.io.sessions import STEPS_MAX, VOUCHER_BYTES, OlmSessions
 from proofcast.groups.series import Form
 
 PAYLOAD = bytes(79)
@@ -86,6 +88,72 @@ def test_stored_sessions_go_on() -> None:
     a, b = reload(a), reload(b)
     assert a.decrypt(b.device, *b.encrypt(a.device, PAYLOAD)).payload == PAYLOAD
     assert a.decrypt(a.device, *a.encrypt(a.device, PAYLOAD)).payload == PAYLOAD
+
+
+class Stored:
+    """Sessions that keep every change, and may be read again from what was kept."""
+
+    def __init__(self, sessions: OlmSessions) -> None:
+        self.sessions = sessions
+        self.records: dict[str, bytes] = {}
+
+    @property
+    def device(self) -> bytes:
+        return self.sessions.device
+
+    def store(self) -> set[str]:
+        """The kinds of what has changed."""
+        changes = self.sessions.take_changes()
+        kept = self.records | changes
+        self.records = {name: value for name, value in kept.items() if value is not None}
+        return {name.partition("/")[0] for name, value in changes.items() if value is not None}
+
+    def restart(self) -> None:
+        self.sessions = OlmSessions(self.sessions.identity, self.records)
+
+    def tell(self, other: "Stored") -> None:
+        """Send one message; both store, as before anything leaves."""
+        sealed = self.sessions.encrypt(other.device, PAYLOAD)
+        self.store()
+        assert other.sessions.decrypt(self.device, *sealed).payload == PAYLOAD
+        other.store()
+
+
+def test_only_the_first_of_a_run_of_messages_stores_the_session() -> None:
+    a, b = map(Stored, make_pair())
+    a.tell(b)
+    b.tell(a)
+    kinds = []
+    for _ in range(STEPS_MAX + 2):
+        b.sessions.decrypt(a.device, *a.sessions.encrypt(b.device, PAYLOAD))
+        kinds.append(a.store())
+    assert kinds == [{"session"}, *[{"steps"}] * (STEPS_MAX - 1), {"session"}, {"steps"}]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_key_is_used_twice_wherever_a_device_starts_again(seed: int) -> None:
+    """A ratchet refuses a key that it has seen, so that whatever opens was not sealed with a used one."""
+    dice = random.Random(seed)
+    a, b = map(Stored, make_pair())
+    b.sessions.open_with(a.sessions.make_bundles(1)[0])
+    for _ in range(400):
+        one, other = (a, b) if dice.random() < 0.7 else (b, a)
+        one.tell(other)
+        if dice.random() < 0.3:
+            dice.choice((a, b)).restart()
+
+
+def test_session_that_gave_way_to_another_keeps_its_steps() -> None:
+    a, b = map(Stored, make_pair())
+    late = Stored(OlmSessions(SigningKey(b"b" * 32), {}))  # the same device, with a session of its own
+    a.tell(b)
+    a.tell(b)
+    a.tell(b)
+    late.sessions.open_with(a.sessions.make_bundles(1)[0])
+    late.tell(a)
+    a.restart()
+    a.sessions.sessions[b.device].reverse()
+    a.tell(b)
 
 
 def test_fallback_key_serves_several() -> None:

@@ -21,6 +21,7 @@ from proofcast.groups.io.recovery import (
     FRAMES,
     compact,
     load_attestor,
+    load_snapshot,
     make_shard_close,
     recover_attestor,
     recover_shard,
@@ -381,14 +382,15 @@ def test_everything_is_rebuilt_bit_by_bit(tmp_path: Path, closed: int) -> None:
     closes.close()
 
 
-@pytest.mark.parametrize("at", [17, 32])
-def test_snapshot_replaces_the_log_and_changes_nothing(tmp_path: Path, at: int) -> None:
+@pytest.mark.parametrize(("at", "known"), [(17, 0), (17, 32), (32, 0)])
+def test_snapshot_replaces_the_log_and_changes_nothing(tmp_path: Path, at: int, known: int) -> None:
     world = play(World(), 7)
     for device in IDS[:3]:
         world.ask(EntryKind.DELETE, device, (10 << 20).to_bytes(8, "big"))
     world.cut()
     key = write_logs(tmp_path, world, world.epoch, segment_bytes_max=1)
-    compact(tmp_path, key, at)
+    compact(tmp_path, key, at, known=known)
+    compact(tmp_path, key, at - 1)  # what is replaced already stays so
     assert [record.number for record in read_log(tmp_path / FRAMES, at + 1)] == list(range(at + 1, world.epoch + 1))
     assert len(list_segments(tmp_path / FRAMES)) == max(1, world.epoch - at)
     attestor = load_attestor(tmp_path, key, world.epoch)
@@ -399,6 +401,17 @@ def test_snapshot_replaces_the_log_and_changes_nothing(tmp_path: Path, at: int) 
             client = rebuilt[get_shard(device, shards)].get_client(device)
             assert [packet.data for packet in client.inbox.read(0)] == world.read(device)
         assert all(shard.directory == world.parts[0].directory for shard in rebuilt)
+
+
+def test_snapshot_holds_nothing_that_was_deleted_since(tmp_path: Path) -> None:
+    world = play(World(), 7)
+    for device in IDS:
+        world.ask(EntryKind.DELETE, device, (world.epoch << 20).to_bytes(8, "big"))
+    world.cut()
+    key = write_logs(tmp_path, world, world.epoch, segment_bytes_max=1)
+    assert any(client.inbox.packets for client in recover_shard(tmp_path, key, 0, 1, 17).clients.values())
+    compact(tmp_path, key, 17, known=world.epoch)
+    assert not any(client.inbox.packets for client in load_snapshot(tmp_path).clients.values())
 
 
 def test_damaged_snapshot_is_refused(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::rows::{ByLeaf, hash, push_series};
+use super::hashing::hash;
+use super::rows::{ByLeaf, push_series};
 use super::wire::{DEMAND_ENTRY, ID, INDEX_BITS, Id, RECEIVED, SENT, SERIES_ENTRY, parse_entries, parse_series};
 
 /// Bytes of an encoded leaf: kind, client, two sequences, rows digest, salt.

@@ -3,9 +3,9 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::collections::HashMap;
+use std::ops::Range;
 
-use super::wire::{
+use super::hashing::Places;use super::wire::{
     ID, INDEX_BITS, LeafId, Message, RECEIVED, Reader, SENT, SERIES_ENTRY, Series, VERSION, parse_entries, parse_series,
 };
 
@@ -18,8 +18,8 @@ const RECEIPT: usize = 16;
 
 /// Where the bytes of one item come from: what all recipients of a message share, and what is one's own.
 struct Item<'a> {
-    /// Place in `Filling::shared`.
-    shared: usize,
+    /// In `Filling::shared`.
+    shared: Range<usize>,
     own: &'a [u8],
 }
 
@@ -40,14 +40,15 @@ struct Packet<'a> {
 struct Filling<'a> {
     signed: &'a [u8],
     packets: Vec<Packet<'a>>,
-    places: HashMap<LeafId, usize>,
-    shared: Vec<Vec<u8>>,
+    places: Places,
+    /// One after the other.
+    shared: Vec<u8>,
 }
 
 fn parse_close<'a>(reader: &mut Reader<'a>) -> Option<Filling<'a>> {
     let signed = reader.take(SIGNED)?;
     let count = reader.number(COUNT)?;
-    let (mut packets, mut places) = (Vec::with_capacity(count), HashMap::with_capacity(count));
+    let (mut packets, mut places) = (Vec::with_capacity(count), Places::default());
     for place in 0..count {
         let leaf = (reader.take(1)?[0], *reader.id()?);
         let length = reader.number(2)?;
@@ -67,7 +68,7 @@ impl<'a> Packet<'a> {
         self.size += RECEIPT;
     }
 
-    fn write(&self, signed: &[u8], shared: &[Vec<u8>], data: &mut [u8]) {
+    fn write(&self, signed: &[u8], shared: &[u8], data: &mut [u8]) {
         let count = (self.items.len() + self.receipts.len() / RECEIPT) as u32;
         let mut at = 0;
         let mut put = |part: &[u8]| {
@@ -80,7 +81,7 @@ impl<'a> Packet<'a> {
         put(&count.to_be_bytes());
         put(&self.receipts);
         for item in &self.items {
-            put(&shared[item.shared]);
+            put(&shared[item.shared.clone()]);
             put(item.own);
         }
     }
@@ -95,20 +96,20 @@ impl<'a> Filling<'a> {
         let count = (series.messages.len() as u16).to_be_bytes();
         for (index, message) in series.messages.iter().enumerate() {
             let (number, place) = ((first + index as u64).to_be_bytes(), (index as u16).to_be_bytes());
-            let recipients: Vec<u8> = message.envelopes.iter().flat_map(|envelope| *envelope.recipient).collect();
-            let head: [&[u8]; 7] = [&number, series.sender, digest, &place, &count, message.opening, &recipients];
-            self.shared.push(head.concat());
-            self.deliver(message);
+            let begin = self.shared.len();
+            let head: [&[u8]; 6] = [&number, series.sender, digest, &place, &count, message.opening];
+            head.iter().for_each(|part| self.shared.extend_from_slice(part));
+            message.envelopes.iter().for_each(|envelope| self.shared.extend_from_slice(envelope.recipient));
+            self.deliver(message, begin..self.shared.len());
         }
     }
 
-    fn deliver(&mut self, message: &Message<'a>) {
-        let shared = self.shared.len() - 1;
+    fn deliver(&mut self, message: &Message<'a>, shared: Range<usize>) {
         for envelope in &message.envelopes {
             if let Some(&place) = self.places.get(&(RECEIVED, *envelope.recipient)) {
                 let packet = &mut self.packets[place];
-                packet.items.push(Item { shared, own: envelope.sealed });
-                packet.size += self.shared[shared].len() + envelope.sealed.len();
+                packet.size += shared.len() + envelope.sealed.len();
+                packet.items.push(Item { shared: shared.clone(), own: envelope.sealed });
             }
         }
     }

@@ -1,15 +1,9 @@
 //! From messages to the rows of everybody's leaves; the definition is `proofcast/groups/epoch.py`.
 
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
 
+use super::hashing::{Places, hash};
 use super::wire::{ID, Id, LeafId, Message, RECEIVED, SALT, SENT, Series};
-
-pub(super) fn hash(parts: &[&[u8]]) -> Id {
-    let mut state = Sha256::new();
-    parts.iter().for_each(|part| state.update(part));
-    state.finalize().into()
-}
 
 /// The digests of a message that do not depend on where it stands.
 struct Description {
@@ -42,7 +36,7 @@ fn describe(message: &Message, sender: &Id) -> Description {
 /// Byte strings by leaf, in the order in which the leaves first occur.
 #[derive(Default)]
 pub(super) struct ByLeaf {
-    places: HashMap<LeafId, usize>,
+    places: Places,
     pub(super) leaves: Vec<(LeafId, u32, Vec<u8>)>,
 }
 
@@ -62,20 +56,22 @@ impl ByLeaf {
     }
 }
 
-fn push_row(rows: &mut ByLeaf, leaf: LeafId, sequence: u64, row: &[u8]) {
-    rows.push(leaf, &[&sequence.to_be_bytes(), &hash(&[row])]);
+fn push_row(rows: &mut ByLeaf, leaf: LeafId, sequence: u64, row: Sha256) {
+    rows.push(leaf, &[&sequence.to_be_bytes(), &row.finalize()]);
 }
 
-/// Add the rows of one message to the leaves of its sender and recipients.
+/// Add the rows of one message to the leaves of its sender and recipients. A recipient's row hides the ciphertexts of
+/// all others, so those before it are hashed once for all that follow.
 fn push_message(rows: &mut ByLeaf, head: &[u8], sequence: u64, sender: &Id, message: &Message, pairs: &[u8]) {
-    let mut row = [head, pairs].concat();
-    push_row(rows, (SENT, *sender), sequence, &row);
-    let place = |at: usize| head.len() + 2 * ID * at + ID..head.len() + 2 * ID * (at + 1);
-    (0..message.envelopes.len()).for_each(|at| row[place(at)].fill(0));
+    let mut before = Sha256::new_with_prefix(head);
+    push_row(rows, (SENT, *sender), sequence, before.clone().chain_update(pairs));
+    let mut hidden = pairs.to_vec();
+    hidden.chunks_exact_mut(2 * ID).for_each(|pair| pair[ID..].fill(0));
     for (at, envelope) in message.envelopes.iter().enumerate() {
-        row[place(at)].copy_from_slice(&pairs[2 * ID * at + ID..2 * ID * (at + 1)]);
-        push_row(rows, (RECEIVED, *envelope.recipient), sequence, &row);
-        row[place(at)].fill(0);
+        let own = 2 * ID * at..2 * ID * (at + 1);
+        let row = before.clone().chain_update(&pairs[own.clone()]).chain_update(&hidden[own.end..]);
+        push_row(rows, (RECEIVED, *envelope.recipient), sequence, row);
+        before.update(&hidden[own]);
     }
 }
 

@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::hashing::hash;
 use super::leaves::LEAF;
-use super::rows::hash;
 use super::wire::{ID, Id};
 
 /// A leaf on its way into the tree: position, hash, and the path grown so far, from the leaf up.

@@ -16,12 +16,16 @@ Everything the server knows is made from these entries; nothing else changes its
 """
 
 import struct
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 from proofcast.errors import InvalidInput, Reason
+
+try:  # five times as fast
+    from proofcast_native import crc32  # type: ignore[import-not-found,import-untyped,unused-ignore]
+except ImportError:
+    from zlib import crc32
 
 RECORD_HEADER = struct.Struct(">IIQ")
 ENTRY_HEADER = struct.Struct(">B32sI")
@@ -61,12 +65,16 @@ class Entry:
     body: bytes
 
 
-def encode_record_header(number: int, body: bytes | bytearray) -> bytes:
-    return RECORD_HEADER.pack(len(body), compute_checksum(number, body), number)
+def encode_record_header(number: int, parts: Sequence[bytes]) -> bytes:
+    """Of a record whose body is these parts, one after the other."""
+    return RECORD_HEADER.pack(sum(map(len, parts)), compute_checksum(number, parts), number)
 
 
-def compute_checksum(number: int, body: bytes | bytearray | memoryview) -> int:
-    return zlib.crc32(body, zlib.crc32(number.to_bytes(8, "big")))
+def compute_checksum(number: int, parts: Sequence[bytes | memoryview]) -> int:
+    checksum: int = crc32(number.to_bytes(8, "big"))
+    for part in parts:
+        checksum = crc32(part, checksum)
+    return checksum
 
 
 def find_record(data: memoryview, offset: int) -> Record | None:
@@ -78,7 +86,7 @@ def find_record(data: memoryview, offset: int) -> Record | None:
     if length > RECORD_BYTES_MAX or begin + length > len(data):
         return None
     body = data[begin : begin + length]
-    return Record(number, body, begin + length) if compute_checksum(number, body) == checksum else None
+    return Record(number, body, begin + length) if compute_checksum(number, [body]) == checksum else None
 
 
 def parse_records(data: memoryview, first: int) -> Iterator[Record]:

@@ -4,13 +4,13 @@ The kernel only says no; why is said by the definition, which then runs over the
 wording whichever way it was found, and a kernel that refuses what the definition accepts is noticed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from proofcast.groups import shard_close
 from proofcast.groups.attestation import compute_leaf_salt
 from proofcast.groups.epoch import compute_frame_rows
-from proofcast.groups.frame import Entry, EntryKind, encode_entry, parse_entries
+from proofcast.groups.frame import Entry, EntryKind, encode_entry, iterate_places, parse_entries
 from proofcast.groups.link import parse_list
 from proofcast.groups.prefix_tree import PrefixTree, encode_path
 from proofcast.groups.proof import INDEX_BITS, LEAF, Leaf, compute_leaf_hash, compute_rows_digest
@@ -24,6 +24,7 @@ try:
         check_batch as check_natively,
     )
     from proofcast_native import hang_leaves as hang_natively
+    from proofcast_native import list_last_series as list_last_natively
     from proofcast_native import list_requests as list_natively
     from proofcast_native import make_leaves as make_leaves_natively
     from proofcast_native import make_packets as make_packets_natively
@@ -92,6 +93,15 @@ def list_requests(body: bytes) -> list[Entry]:
     if IS_NATIVE:
         return [Entry(EntryKind(kind), client, entry) for kind, client, entry in list_natively(body)]
     return list(parse_entries(body, skip=EntryKind.SERIES))
+
+
+def list_last_series(body: bytes) -> Iterable[tuple[bytes, bytes]]:
+    """The last series of each client of a frame."""
+    if IS_NATIVE:
+        found: list[tuple[bytes, bytes]] = list_last_natively(body)
+        return found
+    last = {client: (begin, end) for kind, client, begin, end in iterate_places(body) if kind == EntryKind.SERIES}
+    return [(client, body[begin:end]) for client, (begin, end) in last.items()]
 
 
 def make_leaves(epoch: int, body: bytes, secret: bytes, ends: dict[bytes, int]) -> FrameLeaves:

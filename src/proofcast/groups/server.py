@@ -17,10 +17,10 @@ from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.groups.admission import Limiter, Rate
 from proofcast.groups.attestor import CloseRecord
 from proofcast.groups.epoch import get_shard
-from proofcast.groups.frame import Entry, EntryKind, encode_entry, iterate_places
+from proofcast.groups.frame import Entry, EntryKind, encode_entry
 from proofcast.groups.identity import BUNDLE_BYTES, parse_bundle
 from proofcast.groups.inbox import ONE_TIME_KEYS_MAX, Directory, Inbox, Packet, split_bundles
-from proofcast.groups.kernel import check_batch, list_requests, make_packets
+from proofcast.groups.kernel import check_batch, list_last_series, list_requests, make_packets
 from proofcast.groups.notice import Notice
 from proofcast.groups.proof import INDEX_BITS, Kind
 from proofcast.groups.shard_close import SIGNED_BYTES
@@ -140,7 +140,7 @@ class Shard:
     def is_repeated(self, device: bytes, body: bytes) -> bool:
         """Whether a list is the very bytes of the device's last series, whose receipt it may have missed."""
         last = self.get_client(device).last_series
-        return last != b"" and body[LENGTH_BYTES:] == last
+        return last != b"" and len(body) == LENGTH_BYTES + len(last) and body.endswith(last)
 
     def verify_recipients(self, recipients: Sequence[bytes]) -> None:
         for recipient in recipients:
@@ -190,15 +190,17 @@ class Shard:
 
     def replay_frame(self, epoch: int, body: bytes) -> None:
         """Take a frame from the log of an earlier life: also which series were accepted."""
-        last: dict[bytes, tuple[int, int]] = {}
-        for kind, client, begin, end in iterate_places(body):
-            if kind == EntryKind.SERIES:
-                last[client] = begin, end
-            else:
-                self.apply_entry(epoch, Entry(EntryKind(kind), client, body[begin:end]))
-        for client, (begin, end) in last.items():
+        for entry in list_requests(body):
+            self.apply_entry(epoch, entry)
+        for client, series in list_last_series(body):
             if self.is_ours(client):
-                self.get_client(client).note_series(body[begin:end])
+                self.get_client(client).note_series(series)
+
+    def replay_deletions(self, epoch: int, body: bytes) -> None:
+        """Take from a later frame only what makes it unnecessary to deliver again."""
+        for entry in list_requests(body):
+            if entry.kind == EntryKind.DELETE:
+                self.apply_entry(epoch, entry)
 
     def apply_entry(self, epoch: int, entry: Entry) -> Answer:
         body: bytes | None = b""

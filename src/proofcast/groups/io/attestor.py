@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from proofcast.groups.io.log import SegmentLog
+from proofcast.groups.io.log import RecordReader, SegmentLog, parse_place
 from proofcast.groups.io.processes import Assignment, Link, LinkKind, Options, open_link, run_child
-from proofcast.groups.io.recovery import CLOSES, close_durably, recover_attestor, sign_checkpoint
+from proofcast.groups.io.recovery import CLOSES, FRAMES, close_durably, recover_attestor, sign_checkpoint
 from proofcast.groups.io.serverkey import load_server_key
 from proofcast.groups.link import Message
 
@@ -13,6 +13,7 @@ class AttestorProcess:
     def __init__(self, options: Options, last: int) -> None:
         folder = Path(options.folder)
         self.key = load_server_key(folder)
+        self.frames = RecordReader(folder / FRAMES)
         self.closes = SegmentLog(folder / CLOSES, segment_bytes_max=options.segment_bytes_max)
         self.attestor = recover_attestor(folder, self.key, self.closes, last)
         self.shards: list[Link] = []
@@ -21,11 +22,12 @@ class AttestorProcess:
     def receive(self, message: Message) -> None:
         """Close, sign and hand out the epoch of a frame."""
         assert message.kind == LinkKind.FRAME, message.kind
-        record = close_durably(self.attestor, self.closes, message.number, message.body)
+        body = self.frames.read(parse_place(message.body))
+        record = close_durably(self.attestor, self.closes, message.number, body)
         signature = sign_checkpoint(self.key.signing, record)
         for link, close in zip(self.shards, record.make_shard_closes(signature, len(self.shards)), strict=True):
             link.send(LinkKind.CLOSED, message.number, close)
-        self.sequencer.send(LinkKind.ATTESTED, message.number)
+        self.sequencer.send(LinkKind.DONE, message.number)
 
 
 def refuse_message(message: Message) -> None:

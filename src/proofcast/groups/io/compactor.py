@@ -12,4 +12,5 @@ NICENESS = 10
 
 if __name__ == "__main__":
     os.nice(NICENESS)
-    compact(Path(sys.argv[1]), load_server_key(Path(sys.argv[1])), int(sys.argv[2]))
+    folder, last, known = Path(sys.argv[1]), *map(int, sys.argv[2:])
+    compact(folder, load_server_key(folder), last, known=known)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from proofcast.groups.frame import EntryKind
 from proofcast.groups.inbox import Packet
+from proofcast.groups.io.log import RecordReader, parse_place
 from proofcast.groups.io.processes import PORT_BYTES, Link, LinkKind, Options
 from proofcast.groups.io.reception import Arrivals, DeviceFacts
-from proofcast.groups.io.recovery import recover_shard
+from proofcast.groups.io.recovery import FRAMES, recover_shard
 from proofcast.groups.io.serverkey import load_server_key
 from proofcast.groups.link import Message
 from proofcast.groups.notice import Notice
@@ -23,6 +24,7 @@ class Desk:
         self.options = options
         self.key = load_server_key(Path(options.folder))
         self.shard = recover_shard(Path(options.folder), self.key, number, options.shards, last)
+        self.frames = RecordReader(Path(options.folder) / FRAMES)
         self.shard.notice.witnesses = frozenset(map(bytes.fromhex, options.witnesses))
         self.ports: list[int] = []
         self.sequencer: Link
@@ -92,7 +94,8 @@ class Desk:
     def receive(self, message: Message) -> None:
         epoch = message.number
         if message.kind == LinkKind.FRAME:
-            self.answer(epoch, self.shard.apply_frame(epoch, message.body))
+            self.answer(epoch, self.shard.apply_frame(epoch, self.frames.read(parse_place(message.body))))
+            self.sequencer.send(LinkKind.DONE, epoch)
             if epoch in self.early:
                 self.deliver(epoch, self.early.pop(epoch))
         elif message.kind == LinkKind.CLOSED:

@@ -5,10 +5,13 @@ of the disk the log refuses everything, because what it holds is unknown until i
 """
 
 import fcntl
+import mmap
 import os
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from struct import Struct
+from typing import NamedTuple
 
 from proofcast.errors import InvalidInput, InvalidRequest, Reason, Unavailable
 from proofcast.groups.frame import Record, encode_record_header, parse_records
@@ -16,10 +19,31 @@ from proofcast.groups.frame import Record, encode_record_header, parse_records
 SEGMENT_BYTES_MAX = 64 << 20
 """A segment is the unit of trimming: small enough to free space soon, large enough that a folder holds few."""
 SUFFIX = ".segment"
+PARTS_MAX = os.sysconf("SC_IOV_MAX")
+"""That one call writes."""
+PLACE = Struct(">QQI")
+
+
+class Place(NamedTuple):
+    """Where the body of a record stands."""
+
+    segment: int
+    """Number of its first record."""
+    begin: int
+    size: int
+
+    def encode(self) -> bytes:
+        return PLACE.pack(*self)
+
+
+def parse_place(data: bytes) -> Place:
+    return Place(*PLACE.unpack(data))
 
 
 class SegmentLog:
-    """Numbered records; `next_number` is the one the next append gets."""
+    """Numbered records; `next_number` is the one the next append gets, `place` is where the last one stands."""
+
+    place: Place
 
     def __init__(self, folder: Path, *, first: int = 1, segment_bytes_max: int = SEGMENT_BYTES_MAX) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -30,10 +54,11 @@ class SegmentLog:
         segments = list_segments(folder)
         self.segments_begun = len(segments)
         self.next_number, self.size = recover_tail(segments[-1]) if segments else (first, 0)
+        self.segment = get_first(segments[-1]) if segments else first
         self.file = os.open(segments[-1], os.O_WRONLY | os.O_APPEND) if segments else self.begin_segment()
 
-    def append(self, body: bytes | bytearray) -> int:
-        """Write one record, wait until it is durable, and return its number."""
+    def append(self, *parts: bytes) -> int:
+        """Write one record, wait until it is durable, and return its number. Its body is these parts."""
         if self.failed:
             raise refuse_disk(self.folder, self.failed)
         number = self.next_number
@@ -41,17 +66,19 @@ class SegmentLog:
             if self.size >= self.segment_bytes_max:
                 os.close(self.file)
                 self.file = self.begin_segment()
-            self.size += write_durably(self.file, encode_record_header(number, body), body)
+            header = encode_record_header(number, parts)
+            written = write_durably(self.file, header, *parts)
         except OSError as error:
             self.failed = error
             raise refuse_disk(self.folder, error) from error
-        self.next_number = number + 1
+        self.place = Place(self.segment, self.size + len(header), written - len(header))
+        self.size, self.next_number = self.size + written, number + 1
         return number
 
     def begin_segment(self) -> int:
-        file = os.open(self.folder / f"{self.next_number:020}{SUFFIX}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        file = os.open(self.folder / name_segment(self.next_number), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         sync_folder(self.folder)
-        self.size = 0
+        self.size, self.segment = 0, self.next_number
         self.segments_begun += 1
         return file
 
@@ -59,9 +86,37 @@ class SegmentLog:
         """Records from `first` on."""
         return read_log(self.folder, first)
 
+    def find_end_before(self, count: int) -> int:
+        """The last record before the newest segments; 0 where there are no others."""
+        segments = list_segments(self.folder)
+        return get_first(segments[-count]) - 1 if len(segments) > count else 0
+
     def close(self) -> None:
         os.close(self.file)
         os.close(self.lock)
+
+
+class RecordReader:
+    """Reads durable records by their place: the other processes of a server take them from the memory of the system."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.segment = -1
+        self.file = -1
+
+    def read(self, place: Place) -> bytes:
+        if place.segment != self.segment:
+            self.close()
+            self.file = os.open(self.folder / name_segment(place.segment), os.O_RDONLY)
+            self.segment = place.segment
+        body = os.pread(self.file, place.size, place.begin)
+        assert len(body) == place.size, f"the log ends within the record at {place}"
+        return body
+
+    def close(self) -> None:
+        if self.file >= 0:
+            os.close(self.file)
+            self.file = -1
 
 
 def read_log(folder: Path, first: int) -> Iterator[Record]:
@@ -88,14 +143,25 @@ def list_segments(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"*{SUFFIX}"))
 
 
+def name_segment(first: int) -> str:
+    return f"{first:020}{SUFFIX}"
+
+
 def get_first(segment: Path) -> int:
     return int(segment.name.removesuffix(SUFFIX))
+
+
+def map_segment(segment: Path) -> memoryview:
+    """Its bytes, where the system keeps them; it only ever grows while somebody reads."""
+    with segment.open("rb") as file:
+        is_empty = os.fstat(file.fileno()).st_size == 0
+        return memoryview(b"" if is_empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def read_segment(segment: Path, end: int | None) -> Iterator[Record]:
     """The records of a segment, which must reach up to `end` where another one follows."""
     number = get_first(segment)
-    for record in parse_records(memoryview(segment.read_bytes()), number):
+    for record in parse_records(map_segment(segment), number):
         number = record.number + 1
         yield record
     if end is not None and number < end:
@@ -106,7 +172,7 @@ def read_segment(segment: Path, end: int | None) -> Iterator[Record]:
 def recover_tail(segment: Path) -> tuple[int, int]:
     """Cut a torn record off; the next number and the size that is left."""
     number, end = get_first(segment), 0
-    for record in parse_records(memoryview(segment.read_bytes()), get_first(segment)):
+    for record in parse_records(map_segment(segment), get_first(segment)):
         number, end = record.number + 1, record.end
     if segment.stat().st_size > end:
         with segment.open("r+b") as file:
@@ -115,12 +181,12 @@ def recover_tail(segment: Path) -> tuple[int, int]:
     return number, end
 
 
-def write_durably(file: int, header: bytes, body: bytes | bytearray) -> int:
-    """Usually by one call; a disk that takes less at once is given the rest."""
-    size = len(header) + len(body)
-    written = os.writev(file, [header, body])
+def write_durably(file: int, *parts: bytes) -> int:
+    """Usually by one call; a disk that takes less at once is given the rest. The number of bytes."""
+    size = sum(map(len, parts))
+    written = os.writev(file, parts[:PARTS_MAX])
     if written < size:
-        rest = memoryview(header + body)[written:]
+        rest = memoryview(b"".join(parts))[written:]
         while rest:
             rest = rest[os.write(file, rest) :]
     os.fdatasync(file)

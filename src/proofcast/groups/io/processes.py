@@ -1,6 +1,6 @@
 """The server's processes and the links between them.
 
-    sequencer   owns the log: collects what the shards accepted, appends a frame, hands it to everybody
+    sequencer   owns the log: collects what the shards accepted, appends a frame, tells everybody where it stands
     attestor    owns the closes: hashes a durable frame, closes its epoch durably, signs it, tells the shards
     shard 1..n  own the clients whose key digest is theirs: doors, outboxes, inboxes
 
@@ -40,11 +40,11 @@ class LinkKind(IntEnum):
     ENTRIES = 1
     """Shard to sequencer: number of messages; entries."""
     FRAME = 2
-    """Sequencer to all: epoch; its body, durable."""
+    """Sequencer to all: epoch; where its body stands in the log, durable."""
     CLOSED = 3
     """Attestor to shard: epoch; what its clients get of it."""
-    ATTESTED = 4
-    """Attestor to sequencer: epoch."""
+    DONE = 4
+    """All to sequencer: epoch, whose frame need not be in the log on our account."""
     READY = 5
     """Child to sequencer: port of a shard, else 0. Sequencer to shards: the ports of all."""
     FULL = 6

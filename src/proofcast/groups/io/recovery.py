@@ -56,14 +56,19 @@ def close_durably(attestor: Attestor, closes: SegmentLog, epoch: int, body: byte
     return record
 
 
-def recover_shard(folder: Path, key: ServerKey, number: int, shards: int, last: int) -> Shard:
-    """As it was after epoch `last`: what was deleted first, then the packets that somebody still waits for."""
+def recover_shard(folder: Path, key: ServerKey, number: int, shards: int, last: int, *, known: int = 0) -> Shard:
+    """As it was after epoch `last`: what was deleted first, then the packets that somebody still waits for.
+
+    What was deleted later, up to the durable frame `known`, is left out: it would only be deleted again.
+    """
     snapshot, shard = load_snapshot(folder), Shard(number, shards)
     shard.directory, shard.notice.cosignatures = snapshot.directory, snapshot.cosignatures
     shard.clients = {device: client for device, client in snapshot.clients.items() if shard.is_ours(device)}
     for frame in read_log(folder / FRAMES, snapshot.epoch + 1):
         if frame.number <= last:
             shard.replay_frame(frame.number, bytes(frame.body))
+        elif frame.number <= known:
+            shard.replay_deletions(frame.number, bytes(frame.body))
     needed = {record.checkpoint.epoch: record for record in iterate_needed(folder, shard, snapshot.epoch, last)}
     for frame in read_log(folder / FRAMES, min(needed)) if needed else ():
         if frame.number in needed:
@@ -96,9 +101,11 @@ def make_shard_close(record: CloseRecord, key: ServerKey, number: int, shards: i
     return record.make_shard_closes(sign_checkpoint(key.signing, record), shards)[number]
 
 
-def compact(folder: Path, key: ServerKey, last: int) -> None:
-    """Replace all that the logs hold up to the closed epoch `last` by a snapshot."""
-    shard = recover_shard(folder, key, 0, 1, last)
+def compact(folder: Path, key: ServerKey, last: int, *, known: int = 0) -> None:
+    """Replace all that the logs hold up to the closed epoch `last` by a snapshot; `known` is a later, durable frame."""
+    if last <= load_snapshot(folder).epoch:
+        return
+    shard = recover_shard(folder, key, 0, 1, last, known=known)
     attestor = load_attestor(folder, key, last)
     snapshot = Snapshot(
         last, attestor.previous, attestor.ends, shard.clients, shard.directory, shard.notice.cosignatures

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from proofcast.errors import Reason, Unavailable
-from proofcast.groups.cutter import UNATTESTED_MAX, Cutter
+from proofcast.groups.cutter import IN_WORK_MAX, Cutter
 from proofcast.groups.io.log import SegmentLog
 from proofcast.groups.io.processes import PORT_BYTES, Link, LinkKind, Options, keep_memory, open_link, start_process
 from proofcast.groups.io.recovery import FRAMES
@@ -24,6 +24,9 @@ STOP_S_MAX = 5
 MODULES = "proofcast.groups.io"
 SEGMENTS_MAX = 8
 """Segments between two snapshots: half a gigabyte of log, a few seconds to read after a crash."""
+SEGMENTS_KEPT = 3
+"""The newest ones stay as they are: most of what was delivered in the others has been deleted since, and does not go
+into the snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class Child:
     ready: asyncio.Future[int]
     """Its port, of a shard."""
     link: Link
+    done: int
+    """The last frame that it has taken from the log."""
 
 
 class Sequencer:
@@ -82,18 +87,20 @@ class Sequencer:
         urls = self.options.get_urls(ports)
         return Running(self.key.public, tuple(urls), last)
 
-    async def start_child(self, name: str, ends: dict[str, socket.socket], **facts: int) -> Child:
+    async def start_child(self, name: str, ends: dict[str, socket.socket], *, last: int, **facts: int) -> Child:
         ours, theirs = socket.socketpair()
-        process = start_process(f"{MODULES}.{name}", self.options, {"sequencer": theirs, **ends}, **facts)
+        process = start_process(f"{MODULES}.{name}", self.options, {"sequencer": theirs, **ends}, last=last, **facts)
         ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
         def receive(message: Message) -> None:
             if message.kind == LinkKind.READY:
                 ready.set_result(message.number)
+            elif message.kind == LinkKind.DONE:
+                self.note_done(child, message.number)
             else:
                 self.receive(message)
 
-        child = Child(process, ready, await open_link(ours, receive))
+        child = Child(process, ready, await open_link(ours, receive), last)
         child.link.closed.add_done_callback(lambda _: self.end())
         self.children.append(child)
         return child
@@ -130,11 +137,17 @@ class Sequencer:
     def receive(self, message: Message) -> None:
         if message.kind == LinkKind.ENTRIES:
             self.cutter.add(message.number, message.body)
-        elif message.kind == LinkKind.ATTESTED:
-            self.cutter.note_attested()
         elif message.kind == LinkKind.FULL:
             for shard in self.shards:
                 shard.link.send(LinkKind.FULL, message.number, message.body)
+        self.changed.set()
+
+    def note_done(self, child: Child, epoch: int) -> None:
+        """A frame is done when everybody is done with it."""
+        before = min(child.done for child in self.children)
+        child.done = epoch
+        for _ in range(before, min(child.done for child in self.children)):
+            self.cutter.note_done()
         self.changed.set()
 
     async def sequence(self) -> None:
@@ -142,26 +155,27 @@ class Sequencer:
         while not self.stopped.is_set():
             delay = self.cutter.get_delay(time.monotonic())
             if delay == 0:
-                self.append(self.cutter.cut(time.monotonic()))
+                self.append(*self.cutter.cut(time.monotonic()))
                 await asyncio.sleep(0)
             else:
                 self.changed.clear()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self.changed.wait(), delay)
 
-    def append(self, body: bytes) -> None:
+    def append(self, *parts: bytes) -> None:
         """Durable first, known to anybody after."""
-        number = self.log.append(body)
+        number = self.log.append(*parts)
         if self.log.segments_begun >= self.compact_at:
-            self.compact(number - UNATTESTED_MAX)
+            self.compact(number)
         for child in self.children:
-            child.link.send(LinkKind.FRAME, number, body)
+            child.link.send(LinkKind.FRAME, number, self.log.place.encode())
 
-    def compact(self, last: int) -> None:
-        """Have what is closed for sure replaced by a snapshot, beside the work."""
+    def compact(self, number: int) -> None:
+        """Have what is closed for sure replaced by a snapshot, beside the work; `number` is the last durable frame."""
+        last = min(number - IN_WORK_MAX, self.log.find_end_before(SEGMENTS_KEPT))
         self.compact_at = self.log.segments_begun + SEGMENTS_MAX
         if self.compactor is None or self.compactor.poll() is not None:
-            command = [sys.executable, "-m", f"{MODULES}.compactor", str(self.folder), str(last)]
+            command = [sys.executable, "-m", f"{MODULES}.compactor", str(self.folder), str(last), str(number)]
             self.compactor = subprocess.Popen(command)
 
 

@@ -34,6 +34,7 @@ KEYS_LOW = 10
 MESSAGE_BYTES_MAX = 16 << 20
 KEEP_ALIVE_S = 15
 """Proxies close connections that are silent for a minute; a device that has gone is noticed within two of these."""
+KINDS = frozenset(EntryKind)
 CALLS_MAX = 64
 """Of one connection that wait for their answer."""
 SendPacket = Callable[[int, bytes], Awaitable[None]]
@@ -119,7 +120,7 @@ async def answer_call(reception: Reception, socket: web.WebSocketResponse, devic
 
 
 async def make_call(reception: Reception, device: bytes, kind: int, body: bytes) -> bytes:
-    if kind not in set(EntryKind):
+    if kind not in KINDS:
         raise refuse(f"a call has the unknown kind `{kind}`")
     if kind == EntryKind.SERIES:
         return SEQUENCE.pack(await reception.send_series(device, body))
