@@ -8,7 +8,7 @@ import pytest
 
 from proofcast.errors import InvalidInput, InvalidRequest, Unavailable
 from proofcast.groups.frame import RECORD_HEADER, EntryKind, encode_entry, encode_record_header, parse_entries
-from proofcast.groups.io.log import SegmentLog, list_segments, trim_log
+from proofcast.groups.io.log import RecordReader, SegmentLog, list_segments, parse_place, trim_log
 
 BODIES = [b"one", b"", b"three" * 40, b"four"]
 
@@ -125,3 +125,24 @@ def test_entries_come_back() -> None:
     entries = [(EntryKind.SERIES, b"a" * 32, b"x" * 70_000), (EntryKind.DEMAND, b"b" * 32, b"")]
     body = b"".join(encode_entry(*entry) for entry in entries)
     assert [(entry.kind, entry.client, entry.body) for entry in parse_entries(body)] == entries
+
+
+@pytest.mark.parametrize("segment_bytes_max", [1, 1 << 20])
+def test_record_is_read_where_it_was_written(tmp_path: Path, segment_bytes_max: int) -> None:
+    write(tmp_path, segment_bytes_max=segment_bytes_max)
+    log, reader = SegmentLog(tmp_path, segment_bytes_max=segment_bytes_max), RecordReader(tmp_path)
+    for parts in ((b"five",), (), (b"six ", b"and", b" seven")):
+        log.append(*parts)
+        assert reader.read(parse_place(log.place.encode())) == b"".join(parts)
+    reader.close()
+    log.close()
+    assert [body for _, body in read(tmp_path)] == [*BODIES, b"five", b"", b"six and seven"]
+
+
+def test_record_of_very_many_parts_is_whole(tmp_path: Path) -> None:
+    """One call of the system takes a thousand or so."""
+    log = SegmentLog(tmp_path)
+    parts = [b"%d," % number for number in range(5_000)]
+    log.append(*parts)
+    log.close()
+    assert read(tmp_path) == [(1, b"".join(parts))]

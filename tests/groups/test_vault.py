@@ -13,7 +13,7 @@ import pytest
 
 from proofcast.errors import InvalidInput, InvalidRequest
 from proofcast.groups.io import vault as vault_module
-from proofcast.groups.io.vault import create_vault, open_vault
+from proofcast.groups.io.vault import JOURNAL_ENTRIES_MAX, create_vault, open_vault
 
 PASSWORD = "correct horse"
 
@@ -127,3 +127,13 @@ def test_journal_and_rows_are_one_state(path: Path, seed: int, monkeypatch: pyte
                 assert dict(vault.read_all()) == expected
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("select count(*) from journal").fetchone() == (1,), "wiped when it was closed"
+
+
+def test_journal_keeps_no_long_past(path: Path) -> None:
+    """Its entries hold earlier states of ratchets."""
+    with open_vault(path, PASSWORD) as vault:
+        for number in range(2 * JOURNAL_ENTRIES_MAX):
+            vault.write({"session/bob": b"%d" % number})
+        (kept,) = vault.database.execute("select count(*) from journal").fetchone()
+        assert kept <= JOURNAL_ENTRIES_MAX + 1
+        assert vault.find("session/bob") == b"%d" % number

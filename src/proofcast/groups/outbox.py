@@ -111,7 +111,7 @@ class Outbox:
         self.drafts.append(completed)
 
     def complete(self, draft: Draft) -> Draft:
-        return replace(draft, recipients=tuple(sorted({self.device, *draft.recipients})))
+        return Draft(draft.body, tuple(sorted({self.device, *draft.recipients})), draft.sort)
 
     def find_missing(self) -> tuple[bytes, ...]:
         """Devices whose keys the next series needs."""

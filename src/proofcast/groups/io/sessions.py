@@ -63,6 +63,7 @@ class OlmSessions:
         """Encryptions since a session's pickle was stored, where nothing else has happened to it."""
         self.account = Account()
         self.self_key = records.get(SELF_KEY, b"") or os.urandom(32)
+        self.self_cipher = AESGCM(self.self_key)
         if ACCOUNT in records:
             self.load(records)
         else:
@@ -100,7 +101,7 @@ class OlmSessions:
     def encrypt(self, peer: bytes, payload: bytes) -> tuple[Form, bytes]:
         if peer == self.device:
             nonce = os.urandom(NONCE_BYTES)
-            return Form.SELF, nonce + AESGCM(self.self_key).encrypt(nonce, payload, None)
+            return Form.SELF, nonce + self.self_cipher.encrypt(nonce, payload, None)
         session = self.sessions[peer][0]
         number, ciphertext = session.encrypt(payload).to_parts()
         self.touched.add(peer)
@@ -139,7 +140,7 @@ class OlmSessions:
     def decrypt_own(self, peer: bytes, ciphertext: bytes) -> bytes:
         try:
             assert peer == self.device
-            return AESGCM(self.self_key).decrypt(ciphertext[:NONCE_BYTES], ciphertext[NONCE_BYTES:], None)
+            return self.self_cipher.decrypt(ciphertext[:NONCE_BYTES], ciphertext[NONCE_BYTES:], None)
         except (AssertionError, InvalidTag, ValueError):
             raise self.cannot_open(peer) from None
 

@@ -41,7 +41,8 @@ JOURNAL = b"journal"
 EMPTY_BYTES = 28
 """Of an entry without changes: nonce and tag."""
 JOURNAL_BYTES_MAX = 1 << 20
-"""Folded beyond it: a millisecond or two, once in a hundred commits."""
+JOURNAL_ENTRIES_MAX = 128
+"""Folded beyond either: a millisecond or two. What is folded holds no earlier states of ratchets."""
 WAL_PAGES = 100
 """Written back beyond it: SQLite then begins its log at the front again, and to sync what overwrites takes half as long
 as to sync what lengthens a file."""
@@ -54,8 +55,8 @@ class Vault:
         self.database = database
         self.cipher = AESGCM(key)
         self.name_key = hmac.digest(key, b"names", hashlib.sha256)
-        lengths = database.execute("select length(sealed) from journal where length(sealed) > ?", [EMPTY_BYTES])
-        self.journal_bytes = sum(length for (length,) in lengths)
+        query = "select count(*), coalesce(sum(length(sealed)), 0) from journal where length(sealed) > ?"
+        self.journal_entries, self.journal_bytes = database.execute(query, [EMPTY_BYTES]).fetchone()
 
     def __enter__(self) -> Self:
         return self
@@ -85,7 +86,7 @@ class Vault:
         with self.database:
             self.database.execute("begin immediate")
             self.append(changes)
-        if self.journal_bytes > JOURNAL_BYTES_MAX:
+        if self.journal_bytes > JOURNAL_BYTES_MAX or self.journal_entries > JOURNAL_ENTRIES_MAX:
             self.fold()
 
     # --- the journal
@@ -96,6 +97,7 @@ class Vault:
         sealed = self.encrypt(encode_changes(changes), name_entry(last + 1))
         self.database.execute("insert into journal values (?, ?)", [last + 1, sealed])
         self.journal_bytes += len(sealed)
+        self.journal_entries += 1
         return int(last) + 1
 
     def read_journal(self) -> Changes:
@@ -114,7 +116,7 @@ class Vault:
             self.database.executemany("insert or replace into rows values (?, ?)", kept)
             self.database.executemany("delete from rows where id = ?", gone)
             self.database.execute("delete from journal where number < ?", [self.append({})])
-        self.journal_bytes = 0
+        self.journal_entries = self.journal_bytes = 0
 
     # --- sealing
 
