@@ -5,7 +5,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::ops::Range;
 
-use super::hashing::Places;use super::wire::{
+use super::hashing::Places;
+use super::wire::{
     ID, INDEX_BITS, LeafId, Message, RECEIVED, Reader, SENT, SERIES_ENTRY, Series, VERSION, parse_entries, parse_series,
 };
 
