@@ -132,6 +132,7 @@ class Device:
     delivered: list[outputs.Deliver] = field(default_factory=list)
     """What the application got, which is stored with the device's state."""
     accusations: list[outputs.Accuse] = field(default_factory=list)
+    """So are these: the notebook of a real device has them in the same write."""
     trace: list[str] = field(default_factory=list)
     client: Client = field(init=False)
 
@@ -171,13 +172,14 @@ class Device:
         self.perform(self.client.recover(recovery, now), now)
 
     def perform(self, wanted: Sequence[Output], now: float) -> None:
-        """What is stored and what is delivered become durable together; a crash comes before or after."""
+        """What is stored, delivered and accused becomes durable together; a crash comes before or after."""
         if self.random.random() < self.crash_rate:
             raise Crash
         for output in wanted:
             if isinstance(output, outputs.Store):
                 self.store(output)
                 self.delivered += [one for one in wanted if isinstance(one, outputs.Deliver)]
+                self.accusations += [one for one in wanted if isinstance(one, outputs.Accuse)]
             elif self.random.random() < self.crash_rate:
                 raise Crash
             self.perform_one(output, now)
@@ -205,8 +207,6 @@ class Device:
                 self.server.delete(self.id, output.sequence)
             case outputs.DemandLeaf():
                 self.server.demands.add(self.id)
-            case outputs.Accuse():
-                self.accusations.append(output)
             case _:
                 pass
         self.note(output)
