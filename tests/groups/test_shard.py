@@ -284,14 +284,15 @@ def test_fast_rows_equal_their_definition(seed: int) -> None:
     lists = [[dice.sample(IDS, dice.randrange(1, 7)) for _ in range(dice.randrange(1, 4))] for _ in range(5)]
     encoded = [make_series(IDS[0], number, *listed, seed=seed) for number, listed in enumerate(lists)]
     frame = compute_frame_rows(7, b"".join(encode_entry(EntryKind.SERIES, IDS[0], one) for one in encoded))
-    expected: dict[tuple[Kind, bytes], list[tuple[int, bytes]]] = {}
+    expected: dict[tuple[Kind, bytes], list[bytes]] = {}
     sequence = 7 << 20
     for series in map(parse_series, encoded):
         for message, row in zip(series.messages, series.make_rows(sequence), strict=True):
-            expected.setdefault((Kind.SENT, IDS[0]), []).append((row.sequence, row.compute_hash()))
+            listed = row.sequence.to_bytes(8, "big")
+            expected.setdefault((Kind.SENT, IDS[0]), []).append(listed + row.compute_hash())
             for place, recipient in enumerate(message.recipients):
                 received = make_received_row(row, place).compute_hash()
-                expected.setdefault((Kind.RECEIVED, recipient), []).append((row.sequence, received))
+                expected.setdefault((Kind.RECEIVED, recipient), []).append(listed + received)
         sequence += len(series.messages)
     assert (frame.rows, frame.message_count) == (expected, sequence - (7 << 20)), f"seed {seed}"
 

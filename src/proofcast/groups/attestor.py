@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from proofcast.groups.attestation import GENESIS
+from proofcast.groups.epoch import DIGEST_BYTES
 from proofcast.groups.kernel import hang_leaves, make_leaves
 from proofcast.groups.proof import CHECKPOINT, INDEX_BITS, LEAF, Checkpoint
-from proofcast.groups.shard_close import COUNT, DIGEST_BYTES, encode_shard_closes
+from proofcast.groups.shard_close import COUNT, encode_shard_closes
 from proofcast.groups.wire import WireReader
 
 NAME_BYTES = 33

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from proofcast.groups import shard_close
 from proofcast.groups.attestation import compute_leaf_salt
-from proofcast.groups.epoch import compute_frame_rows
-from proofcast.groups.frame import Entry, EntryKind, encode_entry, iterate_places, parse_entries
+from proofcast.groups.epoch import compute_frame_rows, compute_listed_digest
+from proofcast.groups.frame import ENTRY_HEADER, Entry, EntryKind, iterate_places, parse_entries
 from proofcast.groups.link import parse_list
 from proofcast.groups.prefix_tree import PrefixTree, encode_path
-from proofcast.groups.proof import INDEX_BITS, LEAF, Leaf, compute_leaf_hash, compute_rows_digest
+from proofcast.groups.proof import INDEX_BITS, LEAF, Leaf, compute_leaf_hash
 from proofcast.groups.series import scan_series
 from proofcast.groups.shard_close import KINDS, FilledPacket
 from proofcast.groups.wire import refuse
@@ -79,13 +79,15 @@ def check_batch(data: bytes) -> Batch:
 
 def define_batch(items: list[bytes]) -> Batch:
     batch = [scan_series(item) for item in items]
-    first, messages = batch[0], [message for series in batch for message in series.messages]
-    expected = [(first.sender, first.counter + at) for at in range(len(batch))]
-    if [(series.sender, series.counter) for series in batch] != expected:
+    sender, first, _ = batch[0]
+    if [(one, counter) for one, counter, _ in batch] != [(sender, first + at) for at in range(len(batch))]:
         raise refuse("the series of a batch are of several senders, or their counters do not follow one another")
-    recipients = sorted({recipient for message in messages for recipient in message.recipients})
-    entries = b"".join([encode_entry(EntryKind.SERIES, first.sender, item) for item in items])
-    return Batch(first.sender, first.counter, len(batch), len(messages), len(items[-1]), recipients, entries)
+    lists = [recipients for _, _, messages in batch for recipients in messages]
+    entries: list[bytes] = []
+    for item in items:
+        entries += (ENTRY_HEADER.pack(EntryKind.SERIES, sender, len(item)), item)
+    everybody = sorted(set().union(*lists))
+    return Batch(sender, first, len(batch), len(lists), len(items[-1]), everybody, b"".join(entries))
 
 
 def list_requests(body: bytes) -> list[Entry]:
@@ -111,7 +113,7 @@ def make_leaves(epoch: int, body: bytes, secret: bytes, ends: dict[bytes, int]) 
     frame, parts = compute_frame_rows(epoch, body), []
     for (kind, client), rows in frame.rows.items():
         end, salt = ends.get(bytes([kind]) + client, 0), compute_leaf_salt(secret, epoch, (kind, client))
-        parts.append(LEAF.pack(kind, client, end, epoch + 1 << INDEX_BITS, compute_rows_digest(rows), salt))
+        parts.append(LEAF.pack(kind, client, end, epoch + 1 << INDEX_BITS, compute_listed_digest(rows), salt))
     return FrameLeaves(b"".join(parts), b"".join(frame.digests), frame.message_count)
 
 

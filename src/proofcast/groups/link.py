@@ -8,7 +8,7 @@ import struct
 from dataclasses import dataclass
 
 from proofcast.errors import InvalidInput, Reason
-from proofcast.groups.wire import WireReader, refuse
+from proofcast.groups.wire import refuse
 
 HEADER = struct.Struct(">IBQ")
 LENGTH = struct.Struct(">I")
@@ -78,9 +78,13 @@ def encode_list(items: list[bytes]) -> bytes:
 
 def parse_list(data: bytes) -> list[bytes]:
     """The items of a list from outside; there must be one at least."""
-    reader, items = WireReader(data, "the list"), []
-    while reader.at < len(data):
-        items.append(reader.take(reader.number(LENGTH.size)))
+    items, at = [], 0
+    while at < len(data):
+        begin = at + LENGTH.size
+        at = begin + int.from_bytes(data[at:begin], "big")
+        items.append(data[begin:at])
+    if at > len(data):
+        raise refuse(f"the list ends after `{len(data)}` bytes, inside a field")
     if not items:
         raise refuse("the list is empty")
     return items

@@ -33,8 +33,10 @@ SERIES_HEAD = Struct(">B32sQH")
 LENGTH = Struct(">I")
 SIZE = Struct(">H")
 ENVELOPE = Struct(">32sBH")
-FORM_AND_LENGTH = Struct(">BH")
-FORM_AND_LENGTH_BYTES = 3
+ENVELOPE_BYTES = ENVELOPE.size
+FORM_AND_LENGTH_BYTES = ENVELOPE_BYTES - ID_BYTES
+unpack_envelope = ENVELOPE.unpack_from
+"""Asked for three times with every delivery, hence without the look-ups."""
 
 
 class Form(IntEnum):
@@ -47,7 +49,7 @@ class Form(IntEnum):
     """For the sender itself, under a key of its own."""
 
 
-FORM_MAX = max(Form)
+FORM_MAX = int(max(Form))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,47 +163,28 @@ def compute_blind(salt: bytes, client: bytes) -> bytes:
     return sha256(b"pcg1/bln" + salt + client).digest()
 
 
-@dataclass(slots=True)
-class ScannedMessage:
-    """Where the parts of a message are, inside the bytes of its series."""
-
-    opening: bytes
-    """length | common ciphertext | size, as they stand there."""
-    common: bytes
-    recipients: list[bytes]
-    envelopes: list[bytes]
-    """form | length | ciphertext of each recipient."""
-
-
-@dataclass(slots=True)
-class ScannedSeries:
-    sender: bytes
-    counter: int
-    messages: list[ScannedMessage]
-
-
-def scan_series(data: bytes) -> ScannedSeries:
-    """Cut a series into its parts, strictly; for whoever needs no objects and has no time."""
+def scan_series(data: bytes) -> tuple[bytes, int, list[list[bytes]]]:
+    """Sender, counter, and the recipients of every message; refuses whatever is no series."""
     try:
         version, sender, counter, count = SERIES_HEAD.unpack_from(data)
         if version != VERSION:
             raise refuse(f"the series has version `{version}` where `{VERSION}` is spoken")
         if not 0 < count <= MESSAGES_MAX:
             raise refuse(f"the series has `{count}` messages where 1 to `{MESSAGES_MAX}` are allowed")
-        messages, at = [], SERIES_HEAD.size
+        lists, at = [], SERIES_HEAD.size
         for _ in range(count):
-            message, at = scan_message(data, at, sender)
-            messages.append(message)
+            recipients, at = scan_message(data, at)
+            verify_recipients(recipients, sender)
+            lists.append(recipients)
     except struct.error:
         raise refuse(f"the series ends after `{len(data)}` bytes, inside a field") from None
     if at != len(data):
         raise refuse(f"the series has `{len(data)}` bytes where `{at}` are announced")
-    return ScannedSeries(sender, counter, messages)
+    return sender, counter, lists
 
 
-def scan_message(data: bytes, at: int, sender: bytes) -> tuple[ScannedMessage, int]:
-    """A message and where it ends."""
-    begin = at
+def scan_message(data: bytes, at: int) -> tuple[list[bytes], int]:
+    """The recipients of the message at a place, and where it ends."""
     (length,) = LENGTH.unpack_from(data, at)
     if not SALT_BYTES < length <= COMMON_BYTES_MAX:
         raise refuse(f"the series has a common ciphertext of `{length}` bytes: no room for its salt, or too long")
@@ -209,18 +192,15 @@ def scan_message(data: bytes, at: int, sender: bytes) -> tuple[ScannedMessage, i
     (size,) = SIZE.unpack_from(data, at)
     if size > RECIPIENTS_MAX:
         raise refuse(f"the series announces `{size}` recipients where at most `{RECIPIENTS_MAX}` are allowed")
-    common, at = data[begin + LENGTH.size : at], at + SIZE.size
-    opening, recipients, envelopes = data[begin:at], [], []
+    at += SIZE.size
+    recipients = []
     for _ in range(size):
-        begin = at + ID_BYTES
-        form, length = FORM_AND_LENGTH.unpack_from(data, begin)
+        recipient, form, length = unpack_envelope(data, at)
         if form > FORM_MAX or length > CIPHERTEXT_BYTES_MAX:
             raise refuse(f"the series has a ciphertext of form `{form}` and `{length}` bytes: not allowed")
-        recipients.append(data[at:begin])
-        at = begin + FORM_AND_LENGTH_BYTES + length
-        envelopes.append(data[begin:at])
-    verify_recipients(recipients, sender)
-    return ScannedMessage(opening, common, recipients, envelopes), at
+        recipients.append(recipient)
+        at += ENVELOPE_BYTES + length
+    return recipients, at
 
 
 def verify_recipients(recipients: list[bytes], sender: bytes) -> None:
@@ -231,17 +211,36 @@ def verify_recipients(recipients: list[bytes], sender: bytes) -> None:
 
 
 def parse_series(data: bytes) -> Series:
-    scanned = scan_series(data)
-    messages = tuple(make_message(one, scanned.sender) for one in scanned.messages)
-    return Series(scanned.sender, scanned.counter, messages)
+    sender, counter, lists = scan_series(data)
+    messages, at = [], SERIES_HEAD.size
+    for _ in lists:
+        begin = at
+        listed, recipients, envelopes, at = cut_message(data, at)
+        common = data[begin + LENGTH.size : listed - SIZE.size]
+        messages.append(make_message(sender, common, recipients, envelopes))
+    return Series(sender, counter, tuple(messages))
 
 
-def make_message(scanned: ScannedMessage, sender: bytes) -> Message:
-    pairs = zip(scanned.recipients, scanned.envelopes, strict=True)
-    envelopes = tuple(
-        Envelope(recipient, Form(sealed[0]), sealed[FORM_AND_LENGTH_BYTES:]) for recipient, sealed in pairs
-    )
-    return Message(sender, scanned.common, envelopes)
+def cut_message(data: bytes, at: int) -> tuple[int, list[bytes], list[bytes], int]:
+    """Of a message that was scanned before: where its recipients begin, who they are, what each gets, where it ends.
+
+    What each gets is form | length | ciphertext, as it stands there.
+    """
+    listed = at + LENGTH.size + LENGTH.unpack_from(data, at)[0] + SIZE.size
+    (size,) = SIZE.unpack_from(data, listed - SIZE.size)
+    recipients, envelopes, at = [], [], listed
+    for _ in range(size):
+        recipient, _, length = unpack_envelope(data, at)
+        begin, at = at + ID_BYTES, at + ENVELOPE_BYTES + length
+        recipients.append(recipient)
+        envelopes.append(data[begin:at])
+    return listed, recipients, envelopes, at
+
+
+def make_message(sender: bytes, common: bytes, recipients: list[bytes], envelopes: list[bytes]) -> Message:
+    pairs = zip(recipients, envelopes, strict=True)
+    made = (Envelope(recipient, Form(sealed[0]), sealed[FORM_AND_LENGTH_BYTES:]) for recipient, sealed in pairs)
+    return Message(sender, common, tuple(made))
 
 
 def parse_form(number: int) -> Form:

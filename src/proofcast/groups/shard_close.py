@@ -11,13 +11,12 @@ The attestor writes the first, once for each shard; `packet.py` says what a pack
 from collections.abc import Sequence
 from struct import Struct
 
-from proofcast.groups.epoch import RECEIPT, Items, collect_items, get_shard
+from proofcast.groups.epoch import DIGEST_BYTES, RECEIPT, Items, collect_items, get_shard
 from proofcast.groups.proof import CHECKPOINT, LEAF, Kind
 from proofcast.groups.series import VERSION
 
 COUNT = Struct(">I")
 ATTESTED = Struct(">B32sH")
-DIGEST_BYTES = 32
 SIGNED_BYTES = CHECKPOINT.size + 64
 CLIENT = slice(1, 33)
 """Of an encoded leaf."""
