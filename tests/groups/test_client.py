@@ -372,7 +372,7 @@ def test_backup_has_no_ratchets() -> None:
     a, b = world.devices
     say(world, a, "one", b)
     kinds = {name.split("/")[0] for name in make_backup(a.disk)}
-    assert kinds == {"client", "transcript", "backup"}
+    assert kinds == {"client", "entries", "transcript", "backup"}
 
 
 def test_restored_device_with_nothing_sent_since_is_found_out_by_its_inbox() -> None:

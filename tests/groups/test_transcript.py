@@ -1,18 +1,15 @@
 """Shared histories, without any network."""
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proofcast.errors import InvalidInput
 from proofcast.groups.histories import Histories
 from proofcast.groups.sealing import Payload
-from proofcast.groups.transcript import (
-    Comparison,
-    Transcript,
-    compute_base,
-    compute_shared,
-    parse_transcript,
-)
+from proofcast.groups.transcript import CHUNK_ENTRIES, Comparison, Transcript, compute_base, compute_shared
 
 A, B = b"a" * 32, b"b" * 32
 KEY = bytes(32)
@@ -78,4 +75,69 @@ def test_both_ends_agree_at_every_index_whatever_was_trimmed(messages: list[byte
     ours.validate(index)
     for place in range(index, len(messages) + 1):
         assert ours.compare(place, theirs.digests[place]) is Comparison.AGREES
-    assert parse_transcript(ours.encode()) == ours
+
+
+# --- what is stored
+
+
+def store(histories: Histories, records: dict[str, bytes]) -> int:
+    """Keep what has changed; its bytes."""
+    size = 0
+    for name, value in histories.take_changes():
+        size += len(value or b"")
+        if value is None:
+            records.pop(name)
+        else:
+            records[name] = value
+    return size
+
+
+def load(records: dict[str, bytes]) -> Histories:
+    histories = Histories(A)
+    for name in sorted(records):
+        histories.load(name, records[name])
+    return histories
+
+
+def test_transcript_without_all_its_entries_is_refused() -> None:
+    histories, records = Histories(A), {}
+    for sequence in range(CHUNK_ENTRIES + 1):
+        histories.append((A, B), sequence, bytes(32))
+    store(histories, records)
+    del records[f"entries/{B.hex()}/0"]
+    with pytest.raises(InvalidInput, match="lacks some of its `18` entries"):
+        load(records)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_stored_transcript_comes_back_whatever_happened(seed: int) -> None:
+    dice, records = random.Random(seed), {}
+    histories = Histories(A)
+    for sequence in range(1, 200):
+        histories.append((A, B), sequence, dice.randbytes(32))
+        transcript = histories.get(B)
+        if dice.random() < 0.05:
+            transcript.validate(dice.randint(transcript.offset, transcript.index))
+        elif dice.random() < 0.02:
+            histories.pause(B)
+        elif dice.random() < 0.02:
+            transcript.restart(dice.randbytes(32), (0, sequence))
+        if dice.random() < 0.5:
+            store(histories, records)
+            assert load(records).transcripts == histories.transcripts
+        if dice.random() < 0.1:
+            store(histories, records)
+            histories = load(records)
+    transcript = histories.get(B)
+    kept = range(transcript.offset // CHUNK_ENTRIES, transcript.index // CHUNK_ENTRIES + 1)
+    store(histories, records)
+    assert {name for name in records if "entries" in name} == {f"entries/{B.hex()}/{chunk}" for chunk in kept}
+
+
+def test_silent_peer_makes_no_message_dearer_to_store() -> None:
+    histories, records = Histories(A), {}
+    sizes = []
+    for sequence in range(1_000):
+        histories.append((A, B), sequence, bytes(32))
+        sizes.append(store(histories, records))
+    assert max(sizes[100:]) == max(sizes[:100]) < 1_000

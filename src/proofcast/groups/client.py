@@ -20,7 +20,7 @@ from proofcast.groups import outputs
 from proofcast.groups.attested import Attested, Statement, parse_statement
 from proofcast.groups.doubts import Doubts
 from proofcast.groups.effects import Effects
-from proofcast.groups.histories import PREFIX, Histories
+from proofcast.groups.histories import ENTRIES, PREFIX, Histories
 from proofcast.groups.inquiry import Inquiry
 from proofcast.groups.keyring import Keyring
 from proofcast.groups.outbox import Draft, Outbox
@@ -299,7 +299,7 @@ class Client:
         kind, _, rest = name.partition("/")
         if kind in ("outgoing", "draft"):
             self.outbox.load(name, value)
-        elif name.startswith(PREFIX):
+        elif name.startswith((ENTRIES, PREFIX)):
             self.histories.load(name, value)
         elif kind == "statement":
             statement = parse_statement(value)

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from proofcast.groups.sealing import Payload
-from proofcast.groups.transcript import Comparison, Transcript, compute_base, parse_transcript
+from proofcast.groups.transcript import Comparison, Entries, Transcript, compute_base, parse_chunk, parse_transcript
 
-PREFIX = "transcript/"
+ENTRIES, PREFIX = "entries/", "transcript/"
+"""Of the records that hold a chunk of a transcript's entries, and its head; when a device starts, chunks come first."""
 UNCONFIRMED_MAX = 4_096
-"""Entries that a peer may leave unconfirmed before it is paused: 160 kB, rewritten with every message."""
+"""Entries that a peer may leave unconfirmed before it is paused: 160 kB."""
 
 
 @dataclass(slots=True)
@@ -26,6 +27,8 @@ class Histories:
     heard: set[bytes] = field(default_factory=set)
     """Peers that have answered in our present generation."""
     changed: set[bytes] = field(default_factory=set)
+    chunks: dict[bytes, dict[int, Entries]] = field(default_factory=dict)
+    """Loaded, until their head is."""
 
     def get(self, peer: bytes) -> Transcript:
         transcript = self.transcripts.get(peer)
@@ -108,15 +111,20 @@ class Histories:
         """Sequence up to which everybody active has confirmed what we share."""
         return self.compute_needed_from() or 0
 
-    def take_changes(self) -> Iterator[tuple[str, bytes]]:
+    def take_changes(self) -> Iterator[tuple[str, bytes | None]]:
         changed, self.changed = self.changed, set()
         for peer in changed:
-            known = self.known.get(peer, 0).to_bytes(4, "big") + bytes([peer in self.heard])
-            yield f"{PREFIX}{peer.hex()}", known + self.get(peer).encode()
+            known, transcript = self.known.get(peer, 0).to_bytes(4, "big") + bytes([peer in self.heard]), self.get(peer)
+            yield f"{PREFIX}{peer.hex()}", known + transcript.encode_head()
+            yield from ((f"{ENTRIES}{peer.hex()}/{chunk}", value) for chunk, value in transcript.take_chunks())
 
     def load(self, name: str, value: bytes) -> None:
-        peer = bytes.fromhex(name.removeprefix(PREFIX))
+        _, peer_hex, *chunk = name.split("/")
+        peer = bytes.fromhex(peer_hex)
+        if chunk:
+            self.chunks.setdefault(peer, {})[int(chunk[0])] = parse_chunk(value)
+            return
         self.known[peer] = int.from_bytes(value[:4], "big")
         if value[4]:
             self.heard.add(peer)
-        self.transcripts[peer] = parse_transcript(value[5:])
+        self.transcripts[peer] = parse_transcript(value[5:], self.chunks.pop(peer, {}))

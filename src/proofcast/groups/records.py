@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from proofcast.groups import outputs
-from proofcast.groups.histories import PREFIX
+from proofcast.groups.histories import ENTRIES, PREFIX
 from proofcast.groups.outbox import Draft, parse_draft
 from proofcast.groups.wire import WireReader
 
@@ -67,7 +67,7 @@ def encode_held(deliver: outputs.Deliver) -> bytes:
 
 def make_backup(records: Mapping[str, bytes]) -> dict[str, bytes]:
     """What is worth keeping elsewhere: who we are to whom. Ratchets are left out: they must never be used twice."""
-    kept = {name: value for name, value in records.items() if name == META_NAME or name.startswith(PREFIX)}
+    kept = {name: value for name, value in records.items() if name == META_NAME or name.startswith((PREFIX, ENTRIES))}
     return kept | {BACKUP_NAME: b""}
 
 

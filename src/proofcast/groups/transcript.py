@@ -7,16 +7,20 @@ other compares *at that index*: it may be further along, because messages cross;
 the sender had received stands in the order before what it sent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import sha256
-from struct import Struct, pack
+from struct import Struct
 
-from proofcast.groups.wire import WireReader
+from proofcast.groups.wire import refuse
 
 HEAD = Struct(">IIBBQQI")
-ENTRIES_MAX = 1 << 20
+ENTRY = Struct(">Q32s")
+"""Sequence and digest."""
+CHUNK_ENTRIES = 16
+"""That are stored together. Whoever writes to a silent peer adds entries for long: all of them would be too much to
+store with every message, each alone would be many records."""
 
 Generations = tuple[int, int]
 """Own, peer's."""
@@ -57,6 +61,10 @@ class Transcript:
     """After a restored backup: nothing is appended before a message of the new generation."""
     is_paused: bool = False
     """A silent peer: only the last entry is kept, and nothing is kept on its account."""
+    unstored: int = field(default=0, compare=False)
+    """Index of the first entry that the store has not."""
+    stored: range = field(default=range(0), compare=False)
+    """Chunks that it has."""
 
     @property
     def index(self) -> int:
@@ -95,18 +103,48 @@ class Transcript:
 
     def restart(self, base: bytes, generations: Generations) -> None:
         self.generations, self.digests, self.sequences, self.offset = generations, [base], [0], 0
-        self.is_dormant = False
+        self.is_dormant, self.unstored = False, 0
 
-    def encode(self) -> bytes:
+    # --- storing: the head each time, entries by chunks of their indexes, as they come and go
+
+    def encode_head(self) -> bytes:
         flags = (self.is_dormant, self.is_paused)
-        head = HEAD.pack(*self.generations, *flags, self.offset, self.validated, len(self.digests))
-        return head + pack(f">{len(self.sequences)}Q", *self.sequences) + b"".join(self.digests)
+        return HEAD.pack(*self.generations, *flags, self.offset, self.validated, len(self.digests))
+
+    def take_chunks(self) -> Iterator[tuple[int, bytes | None]]:
+        """Those that have changed; None where one is gone."""
+        kept = range(self.offset // CHUNK_ENTRIES, self.index // CHUNK_ENTRIES + 1)
+        if self.unstored <= self.index:
+            for chunk in range(max(kept.start, self.unstored // CHUNK_ENTRIES), kept.stop):
+                yield chunk, self.encode_chunk(chunk)
+        yield from ((chunk, None) for chunk in self.stored if chunk not in kept)
+        self.stored, self.unstored = kept, self.index + 1
+
+    def encode_chunk(self, chunk: int) -> bytes:
+        first = max(self.offset, chunk * CHUNK_ENTRIES)
+        places = slice(first - self.offset, (chunk + 1) * CHUNK_ENTRIES - self.offset)
+        entries = zip(self.sequences[places], self.digests[places], strict=True)
+        return first.to_bytes(8, "big") + b"".join([ENTRY.pack(*entry) for entry in entries])
 
 
-def parse_transcript(data: bytes) -> Transcript:
-    reader = WireReader(data, "a stored transcript")
-    own, peer, dormant, paused, offset, validated, count = HEAD.unpack(reader.take(HEAD.size))
-    sequences = [reader.number(8) for _ in range(count)]
-    digests = [reader.take(32) for _ in range(count)]
-    reader.finish()
-    return Transcript((own, peer), digests, sequences, offset, validated, bool(dormant), bool(paused))
+Entries = dict[int, tuple[int, bytes]]
+"""Sequence and digest by index."""
+
+
+def parse_chunk(data: bytes) -> Entries:
+    entries = ENTRY.iter_unpack(data[8:])
+    return dict(enumerate(entries, start=int.from_bytes(data[:8], "big")))
+
+
+def parse_transcript(head: bytes, chunks: Mapping[int, Entries]) -> Transcript:
+    """From its head and what its chunks hold; they may hold more than it has kept."""
+    own, peer, dormant, paused, offset, validated, count = HEAD.unpack(head)
+    entries = {index: entry for chunk in chunks.values() for index, entry in chunk.items()}
+    try:
+        sequences, digests = zip(*(entries[index] for index in range(offset, offset + count)), strict=True)
+    except KeyError:
+        raise refuse(f"a stored transcript lacks some of its `{count}` entries") from None
+    flags = bool(dormant), bool(paused)
+    transcript = Transcript((own, peer), list(digests), list(sequences), offset, validated, *flags)
+    transcript.unstored, transcript.stored = offset + count, range(min(chunks), max(chunks) + 1)
+    return transcript
