@@ -247,12 +247,14 @@ def test_right_source_passes(rule: Callable[[Sources], Iterator[str]], tmp_path:
 # --- the house obeys them
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_package_obeys(rule: Callable[[Sources], Iterator[str]]) -> None:
     assert list(rule(read_sources(PACKAGE))) == []
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a git checkout: clone the repository")
+@pytest.mark.slow
 def test_tracked_files_name_no_registry_and_no_machine() -> None:
     git = shutil.which("git")
     assert git, "a git checkout without git"

@@ -25,6 +25,7 @@ def test_loose_constraint_is_refused() -> None:
         parse_constraints("click>=8")
 
 
+@pytest.mark.slow
 def test_everything_installed_is_pinned() -> None:
     pinned = parse_constraints(CONSTRAINTS)
     installed = {normalize(found.name): found.version for found in distributions()}

@@ -108,6 +108,7 @@ async def run_beside(folder: Path, misbehave: Callable[[str], Awaitable[list[asy
 
 
 @pytest.mark.parametrize("data", RAW.values(), ids=RAW)
+@pytest.mark.slow
 def test_nonsense_harms_nobody(data: bytes, tmp_path: Path) -> None:
     async def misbehave(url: str) -> list[asyncio.StreamWriter]:
         return [await open_raw(url, data) for _ in range(3)]

@@ -13,7 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from proofcast.broker.io.door import BACKGROUND
 from proofcast.broker.io.http import Settings, build_runner
-from proofcast.broker.io.metrics import FeedWatch, Metrics
+from proofcast.broker.io.metrics import FeedCounter, Metrics
+from proofcast.broker.io.watch import FeedWatch
 from proofcast.broker.measures import Reorg, ReorgMeter, find_reorgs
 from proofcast.chain.io.source import open_source
 from proofcast.chain.steps import ChainStep
@@ -157,9 +158,10 @@ def test_nodes_that_disagree_are_counted(tmp_path: Path) -> None:
     with SimulatedNode(one) as first, SimulatedNode(other) as second:
         source = open_source(f"2 of {first.url},{second.url}")
         follower = FeedFollower(source, tmp_path, one.canonical[0].id)
-        watch, metrics = FeedWatch(tmp_path), Metrics()
+        metrics = Metrics()
+        counter = FeedCounter(FeedWatch(tmp_path), metrics)
         follower.follow(is_enough=lambda: len(rests) == 2, rest=lambda: rests.append(1))
-    watch.measure(metrics)
+    counter.measure()
     samples = list_samples(metrics.write().decode())
     assert samples["proofcast_feed_failures_total[('reason', 'not-yet')]"] == 2
 

@@ -234,6 +234,7 @@ async def read_stream(api: Api, last_id: str = "") -> AsyncIterator[Json]:
                 yield json.loads(value)
 
 
+@pytest.mark.slow
 def test_stream_is_acknowledged_by_the_last_id_it_names(tmp_path: Path, store_address: str) -> None:
     async def scenario() -> None:
         story = Story(tmp_path, 1)

@@ -127,6 +127,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(st.dictionaries(WORDS, JSON | WORDS | st.just({"topic": "x"}), max_size=6), max_size=6))
+@pytest.mark.slow
 def test_anything_is_understood_or_refused(messages: list[dict[str, object]]) -> None:
     conversation = Conversation()
     for message in messages:

@@ -15,8 +15,9 @@ from proofcast.broker.io.custody import Custody
 from proofcast.broker.io.deliveries import Deliveries
 from proofcast.broker.io.evidence import EvidenceMaker
 from proofcast.broker.io.hub import Hub
-from proofcast.broker.io.metrics import FeedWatch, Metrics
+from proofcast.broker.io.metrics import FeedCounter, Metrics
 from proofcast.broker.io.store.durable import Store
+from proofcast.broker.io.watch import FeedWatch
 from proofcast.broker.selection import FIELDS, Selection, parse_selection
 from proofcast.chain.segment import BlockId
 from proofcast.errors import InvalidRequest, Reason
@@ -26,6 +27,7 @@ HUB = web.AppKey("hub", Hub)
 EVIDENCE = web.AppKey("evidence", EvidenceMaker)
 METRICS = web.AppKey("metrics", Metrics)
 WATCH = web.AppKey("watch", FeedWatch)
+FEED_COUNTER = web.AppKey("feed counter", FeedCounter)
 STORE = web.AppKey("store", Store)
 DELIVERIES = web.AppKey("deliveries", Deliveries)
 CUSTODY = web.AppKey("custody", Custody)

@@ -17,20 +17,32 @@ from proofcast.broker.io.access import Access, build_middleware
 from proofcast.broker.io.books import BookReader
 from proofcast.broker.io.custody import Custody
 from proofcast.broker.io.deliveries import Deliveries
-from proofcast.broker.io.door import BACKGROUND, CUSTODY, DELIVERIES, EVIDENCE, HUB, METRICS, STORE, STREAMS, WATCH
+from proofcast.broker.io.door import (
+    BACKGROUND,
+    CUSTODY,
+    DELIVERIES,
+    EVIDENCE,
+    FEED_COUNTER,
+    HUB,
+    METRICS,
+    STORE,
+    STREAMS,
+    WATCH,
+)
 from proofcast.broker.io.edge import EDGE, add_headers, believe_proxies, check_origins, log_requests
 from proofcast.broker.io.evidence import EvidenceMaker
 from proofcast.broker.io.guard import Guard, Network
 from proofcast.broker.io.hub import Hub
 from proofcast.broker.io.journeys import JourneyReader
 from proofcast.broker.io.kafka import KafkaSink
-from proofcast.broker.io.metrics import FeedWatch, Metrics
+from proofcast.broker.io.metrics import FeedCounter, Metrics
 from proofcast.broker.io.problems import answer_problems
 from proofcast.broker.io.routes import dashboard, documents, events, health, peers, status, stream, subscriptions
 from proofcast.broker.io.routes import deliveries as delivery_routes
 from proofcast.broker.io.routes.health import BLOCK_AGE_S_MAX
 from proofcast.broker.io.store.durable import Store
 from proofcast.broker.io.store.subscriptions import LEASE_S
+from proofcast.broker.io.watch import FeedWatch
 from proofcast.broker.io.webhooks import Webhooks
 from proofcast.broker.subscription import Transport
 from proofcast.errors import Unavailable
@@ -120,6 +132,7 @@ def build_runner(folder: Path, topics_address: bytes, settings: Settings = DEFAU
     application.cleanup_ctx.append(partial(run_retention, folder, settings.kept))
     application[EVIDENCE] = EvidenceMaker(folder)
     application[WATCH] = FeedWatch(folder)
+    application[FEED_COUNTER] = FeedCounter(application[WATCH], application[METRICS])
     application[dashboard.JOURNEYS] = JourneyReader(folder, topics_address)
     application[dashboard.BOOKS] = BookReader(folder, get_exchanges(topics_address))
     application.on_cleanup.append(close_feed)

@@ -3,33 +3,23 @@
 import asyncio
 import threading
 import time
-from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import product
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from proofcast.broker.io.deliveries import Deliveries
 from proofcast.broker.io.hub import Hub
-from proofcast.broker.measures import Outcome, Reorg, ReorgMeter, Transport, find_reorgs
+from proofcast.broker.io.watch import FeedWatch
+from proofcast.broker.measures import Outcome, ReorgMeter, Transport
 from proofcast.broker.selection import Selection
 from proofcast.broker.start import Newest
-from proofcast.chain.segment import BlockId
 from proofcast.chain.steps import REORG_DEPTH_MAX
 from proofcast.chain.trust import Trust
 from proofcast.cloudevents import parse_structured
 from proofcast.errors import Reason, Unavailable
 from proofcast.event import Finality, Step
-from proofcast.feed.io.headers import Headers
-from proofcast.feed.io.history import History
-from proofcast.feed.io.outbox import Outbox
-from proofcast.feed.io.sqlite import READ_MAX, Journal
+from proofcast.feed.io.sqlite import READ_MAX
 
-STEPS_LOOKED_AT = 10_000
-"""Behind the newest one, for reorgs: more than a day of a chain with a block every twelve seconds."""
-REORGS_MAX = 20
-"""Listed at once."""
 RETRY_S = 1.0
 """Between looks for a feed that is not there yet."""
 SUBSCRIPTIONS_MAX = 100
@@ -113,69 +103,39 @@ async def measure_subscriptions(metrics: Metrics, deliveries: Deliveries) -> Non
         metrics.lag_s.labels(one.name).set(max(0.0, time.time() - made_at))
 
 
-@dataclass(slots=True)
-class FeedWatch:
-    """What the feed says of the chain: blocks, their age, reorgs. It is read by whoever asks, in any thread."""
+class FeedCounter:
+    """Counts what the feed has journalled since this process began."""
 
-    folder: Path
-    journal: Journal = field(init=False)
-    history: History = field(init=False)
-    headers: Headers = field(init=False)
-    outbox: Outbox = field(init=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    """Two may ask at the same moment, and each step is counted once."""
-    _reorgs: ReorgMeter = field(default_factory=ReorgMeter)
-    _sequence: int = 0
-    """Of the last step that was counted."""
-    _failures: dict[str, int] = field(init=False)
-    """That were counted, by reason."""
-    _head: BlockId | None = None
-    _made_at: float = 0.0
-    """When the head was made, by its header; when it was first seen, where that is not kept."""
+    def __init__(self, watch: FeedWatch, metrics: Metrics) -> None:
+        self.watch = watch
+        self.metrics = metrics
+        self._lock = threading.Lock()
+        """Two may ask at the same moment, and each step is counted once."""
+        self._reorgs = ReorgMeter()
+        self._sequence = watch.get_sequence()
+        """Of the last step that was counted."""
+        self._failures = watch.journal.count_failures()
+        """That were counted, by reason."""
 
-    def __post_init__(self) -> None:
-        self.journal, self.history = Journal(self.folder), History(self.folder)
-        self.headers, self.outbox = Headers(self.folder), Outbox(self.folder)
-        self._failures = self.journal.count_failures()
-        with suppress(Unavailable):  # where nothing is journalled yet, everything will be counted
-            self._sequence = self.journal.read_state().sequence
-
-    def close(self) -> None:
-        for part in (self.journal, self.history, self.headers, self.outbox):
-            part.close()
-
-    def measure(self, metrics: Metrics) -> None:
+    def measure(self) -> None:
         for level in Finality:
-            metrics.newest.labels(level).set(self.history.get_newest(level).block.number)
-        metrics.age.set(self.get_age_s())
-        metrics.feed_lag.set(self.journal.read_state().sequence - self.outbox.get_sequence())
+            self.metrics.newest.labels(level).set(self.watch.get_newest(level).number)
+        self.metrics.age.set(self.watch.get_age_s())
+        self.metrics.feed_lag.set(self.watch.compute_lag())
         with self._lock:
-            self._count_steps(metrics)
-            self._count_failures(metrics)
+            self._count_steps()
+            self._count_failures()
 
-    def _count_steps(self, metrics: Metrics) -> None:
-        while steps := self.journal.read_steps(self._sequence, READ_MAX):
+    def _count_steps(self) -> None:
+        while steps := self.watch.journal.read_steps(self._sequence, READ_MAX):
             for depth in self._reorgs.read(steps):
-                metrics.reorg_depth.observe(depth)
+                self.metrics.reorg_depth.observe(depth)
             for step in steps:
                 if step.step is not Step.FINAL:
-                    metrics.blocks.labels(step.step, step.trust).inc()
+                    self.metrics.blocks.labels(step.step, step.trust).inc()
             self._sequence = steps[-1].sequence
 
-    def _count_failures(self, metrics: Metrics) -> None:
-        before, self._failures = self._failures, self.journal.count_failures()
+    def _count_failures(self) -> None:
+        before, self._failures = self._failures, self.watch.journal.count_failures()
         for reason, count in self._failures.items():
-            metrics.failures.labels(reason).inc(count - before.get(reason, 0))
-
-    def list_reorgs(self) -> list[Reorg]:
-        """The newest ones among the last steps, newest first."""
-        undone = self.journal.list_undone(self.outbox.get_sequence() - STEPS_LOOKED_AT)
-        return find_reorgs(undone)[: -REORGS_MAX - 1 : -1]
-
-    def get_age_s(self) -> float:
-        """Of the newest verified block."""
-        head = self.history.get_newest(Finality.LATEST).block
-        if head != self._head:
-            header = self.headers.find(head.hash)
-            self._head, self._made_at = head, float(header.timestamp) if header else time.time()
-        return max(0.0, time.time() - self._made_at)
+            self.metrics.failures.labels(reason).inc(count - before.get(reason, 0))

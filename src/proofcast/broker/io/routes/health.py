@@ -7,7 +7,7 @@ from contextlib import suppress
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from proofcast.broker.io.door import BACKGROUND, DELIVERIES, HUB, METRICS, WATCH, answer, describe
+from proofcast.broker.io.door import BACKGROUND, DELIVERIES, FEED_COUNTER, HUB, METRICS, WATCH, answer, describe
 from proofcast.broker.io.metrics import count_events, measure_subscriptions
 from proofcast.errors import Reason, Unavailable
 from proofcast.event import Finality
@@ -51,13 +51,13 @@ async def show_readiness(request: web.Request) -> web.Response:
             f"the newest verified block is `{age_s:.0f}` seconds old, allowed are `{age_s_max:.0f}`",
             hint="see that what follows the chain is running and reaches its nodes",
         )
-    newest = watch.history.get_newest(Finality.LATEST).block
+    newest = watch.get_newest(Finality.LATEST)
     return answer({"status": "ready", "newest": describe(newest), "age_s": round(age_s, 3)})
 
 
 async def show_metrics(request: web.Request) -> web.Response:
     metrics = request.app[METRICS]
     with suppress(Unavailable):  # nothing is journalled yet: the counters of this process are still true
-        await asyncio.to_thread(request.app[WATCH].measure, metrics)
+        await asyncio.to_thread(request.app[FEED_COUNTER].measure)
         await measure_subscriptions(metrics, request.app[DELIVERIES])
     return web.Response(body=metrics.write(), headers={"Content-Type": CONTENT_TYPE_LATEST})
