@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from eth_account import Account
-from eth_account.messages import _hash_eip191_message
+from eth_account.messages import _hash_eip191_message, encode_typed_data
 
 from proofcast.errors import InvalidRequest, Reason, Unavailable
 from proofcast.onchain import lens, signed, topics
@@ -38,7 +38,7 @@ def publication(playground: Playground) -> signed.Publication:
 
 
 def sign(publication: signed.Publication) -> bytes:
-    return bytes(SIGNER.sign_message(signed.encode_for_signing(publication)).signature)
+    return bytes(SIGNER.sign_typed_data(*signed.make_typed_data(publication)).signature)
 
 
 def relay(playground: Playground, publication: signed.Publication, signature: bytes, key: str = "r") -> Receipt:
@@ -80,7 +80,7 @@ def test_early_publication_must_wait(playground: Playground, publication: signed
 
 
 def test_digest_is_the_contracts(playground: Playground, publication: signed.Publication) -> None:
-    ours = _hash_eip191_message(signed.encode_for_signing(publication))
+    ours = _hash_eip191_message(encode_typed_data(*signed.make_typed_data(publication)))
     assert read(playground.rpc, publication.contract, signed.compute_digest(publication)) == ours
 
 

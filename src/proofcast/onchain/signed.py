@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from eth_account.messages import SignableMessage, encode_typed_data
-
 from proofcast.onchain.abi import NOBODY, Call, encode_call, encode_values, format_value, reading
 from proofcast.onchain.policy import Policy
 from proofcast.onchain.topics import NO_KEY, READ_WORD
@@ -20,6 +18,9 @@ PUBLICATION_TYPE = (
 )
 
 READ_ADDRESS = reading(bytes, "(address)")
+
+TypedData = tuple[dict[str, object], dict[str, list[dict[str, str]]], dict[str, object]]
+"""Of EIP-712: domain, types, message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,9 @@ def encode_creation(
     return creation_code + encode_values("(address,address,string,string,uint256)", arguments)
 
 
-def encode_for_signing(publication: Publication) -> SignableMessage:
-    """The typed data that the signer signs."""
-    domain = {
+def make_typed_data(publication: Publication) -> TypedData:
+    """What the signer signs."""
+    domain: dict[str, object] = {
         "name": DOMAIN_NAME,
         "version": DOMAIN_VERSION,
         "chainId": publication.chain_id,
@@ -57,7 +58,7 @@ def encode_for_signing(publication: Publication) -> SignableMessage:
     }
     types = {"Publication": [{"name": name, "type": kind} for name, kind in PUBLICATION_TYPE]}
     message = {name: getattr(publication, name) for name, _ in PUBLICATION_TYPE}
-    return encode_typed_data(domain, types, message | {"payee": format_value(publication.payee)})
+    return domain, types, message | {"payee": format_value(publication.payee)}
 
 
 def relay(publication: Publication, signature: bytes) -> Call[bool]:

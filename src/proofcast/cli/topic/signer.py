@@ -19,7 +19,7 @@ from proofcast.onchain.events import Published
 from proofcast.onchain.io.keys import load_account
 from proofcast.onchain.io.publishing import relay_publication
 from proofcast.onchain.io.reading import read, require_contract
-from proofcast.onchain.signed import Publication, encode_for_signing, get_topic_id
+from proofcast.onchain.signed import Publication, get_topic_id, make_typed_data
 
 VALID_S = 3_600
 
@@ -60,7 +60,7 @@ def sign(
     publication = Publication(
         chain_id, publisher, topic, sequence, content, deadline, key or topics.NO_KEY, payee or NOBODY
     )
-    signature = bytes(account.sign_message(encode_for_signing(publication)).signature)
+    signature = bytes(account.sign_typed_data(*make_typed_data(publication)).signature)
     click.echo(encode_publication(publication, signature))
 
 

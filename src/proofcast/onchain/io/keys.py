@@ -1,17 +1,21 @@
 """Signing keys: from an encrypted keystore file or from the environment, never from the command line.
 
-No message of this module contains a key, a password or anything read from a key file.
+No message of this module contains a key, a password or anything read from a key file. The library is loaded with the
+first key: it takes half a second, which commands that sign nothing need not wait.
 """
 
+import importlib
 import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-
-from eth_account import Account
-from eth_account.signers.local import LocalAccount
+from typing import TYPE_CHECKING
 
 from proofcast.errors import InvalidRequest, Reason
+
+if TYPE_CHECKING:
+    from eth_account import Account
+    from eth_account.signers.local import LocalAccount
 
 KEY_VARIABLE = "PROOFCAST_PRIVATE_KEY"
 KEYSTORE_VARIABLE = "PROOFCAST_KEYSTORE"
@@ -20,7 +24,7 @@ KEY_FORM = re.compile(r"(0x)?[0-9a-fA-F]{64}")
 
 def load_account(
     keystore: Path | None, read_password: Callable[[], str], environment: Mapping[str, str]
-) -> LocalAccount:
+) -> "LocalAccount":
     """The account to sign with: the keystore if one is named, else the key in the environment."""
     if keystore is not None:
         return open_keystore(keystore, read_password)
@@ -33,10 +37,15 @@ def load_account(
     )
 
 
-def parse_key(text: str) -> LocalAccount:
+def load_library() -> "type[Account]":
+    accounts: type[Account] = importlib.import_module("eth_account").Account
+    return accounts
+
+
+def parse_key(text: str) -> "LocalAccount":
     try:
         key = bytes.fromhex(text.strip().removeprefix("0x"))
-        account: LocalAccount = Account.from_key(key)
+        account: LocalAccount = load_library().from_key(key)
     except Exception:  # whatever the libraries raise may quote the key
         raise InvalidRequest(
             Reason.BAD_KEY,
@@ -46,7 +55,7 @@ def parse_key(text: str) -> LocalAccount:
     return account
 
 
-def open_keystore(file: Path, read_password: Callable[[], str]) -> LocalAccount:
+def open_keystore(file: Path, read_password: Callable[[], str]) -> "LocalAccount":
     if KEY_FORM.fullmatch(str(file)):
         raise InvalidRequest(
             Reason.BAD_KEY,
@@ -65,8 +74,9 @@ def open_keystore(file: Path, read_password: Callable[[], str]) -> LocalAccount:
         raise refuse_keystore(file) from None
     if not isinstance(keystore, dict) or "crypto" not in {name.lower() for name in keystore}:
         raise refuse_keystore(file)
+    accounts = load_library()
     try:
-        account: LocalAccount = Account.from_key(Account.decrypt(keystore, read_password()))
+        account: LocalAccount = accounts.from_key(accounts.decrypt(keystore, read_password()))
     except ValueError:
         raise InvalidRequest(
             Reason.BAD_KEY,

@@ -16,8 +16,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-
-from eth_account.signers.local import LocalAccount
+from typing import TYPE_CHECKING
 
 from proofcast.chain.io.answers import get_field, parse_bytes, parse_quantity
 from proofcast.chain.io.rpc import Json, NodeRefused, RpcClient
@@ -29,6 +28,9 @@ from proofcast.onchain.io.reading import encode_hex, explain_refusal
 from proofcast.onchain.io.receipts import Receipt, parse_receipt
 from proofcast.onchain.io.simulation import simulate
 from proofcast.onchain.request import Request
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
 
 POLL_S = 0.25
 POLL_ON_LOOPBACK_S = 0.02
@@ -58,7 +60,7 @@ class Sender:
     def __init__(
         self,
         rpc: RpcClient,
-        account: LocalAccount,
+        account: "LocalAccount",
         state_folder: Path,
         *,
         fees: FeePolicy = DEFAULT_FEES,
