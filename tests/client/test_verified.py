@@ -172,6 +172,19 @@ def test_chain_that_does_not_lead_to_the_trusted_block_is_refused(frames: list[S
         receive(frames, trusted=b"\7" * 32)
 
 
+def test_other_number_of_the_trusted_block_is_refused(frames: list[ServerEvent]) -> None:
+    """No header says it where reading begins with that block, but every receipt does."""
+    names = "".join(frame.name[0] for frame in frames)
+    at = names.index("eaa")  # evidence of a transaction, and two events of it
+    found = orjson.loads(frames[at + 2].data)
+    trusted, number = bytes.fromhex(found["blockhash"].removeprefix("0x")), int(found["blocknumber"])
+    assert [event.trust for event in receive(frames[at : at + 3], trusted)] == [TRUSTED, TRUSTED]
+    changed = frames[at + 2].data.replace(b"%012d" % number, b"%012d" % (number + 1))
+    changed = changed.replace(f'"blocknumber":"{number}"'.encode(), f'"blocknumber":"{number + 1}"'.encode())
+    with pytest.raises(InvalidInput, match=f"said to be of block `{number + 1}`"):
+        receive([*frames[at : at + 2], ServerEvent("apply", changed, frames[at + 2].id)], trusted)
+
+
 def test_newest_block_that_is_too_old_is_unavailable(feed: ChainFeed) -> None:
     """The simulated chain's clock stands in 2023."""
     with run_broker(feed.folder) as broker, Client(broker.url, topics=TOPICS) as client:
@@ -184,7 +197,7 @@ def test_newest_block_that_is_too_old_is_unavailable(feed: ChainFeed) -> None:
 # --- what is proven
 
 
-@pytest.mark.parametrize("number", [0, 1, 4, 8], ids="block {}".format)
+@pytest.mark.parametrize("number", [0, 1, 2, 4, 8], ids="block {}".format)
 def test_blocks_up_to_the_trusted_one_are_trusted(number: int, feed: ChainFeed) -> None:
     """Whether the trusted block lies before, within or behind what is read."""
     trusted, held = feed.chain.canonical[number], list[tuple[bytes, int]]()
@@ -193,6 +206,18 @@ def test_blocks_up_to_the_trusted_one_are_trusted(number: int, feed: ChainFeed) 
         events = read(subscription, held, list_published(feed))
     words = {event.position.block_number: event.trust for event in events}
     assert words == {at: TRUSTED if at <= number else "linked" for at in range(2, 9)}
+
+
+def test_trusted_block_is_known_wherever_reading_begins(feed: ChainFeed) -> None:
+    """Also where the very first event is in it: no header leads to what is trusted already."""
+    trusted, published = feed.chain.canonical[4], list_published(feed)
+    with run_broker(feed.folder) as broker, Client(broker.url, topics=TOPICS) as client:
+        everything = client.subscribe(start="oldest")
+        cursors = [everything.cursor for _ in everything.read_history()]
+        for held, cursor in enumerate(cursors[:-1], start=1):
+            rest = client.subscribe(start=cursor, trust=f"0x{trusted.hash.hex()}")
+            words = {event.position.block_number: event.trust for event in read(rest, [], published[held:])}
+            assert words == {at: TRUSTED if at <= 4 else "linked" for at in words}, held
 
 
 def test_reading_through_reorgs_and_reconnecting(feed: ChainFeed) -> None:

@@ -97,5 +97,5 @@ def run_and_kill(command: tuple[str, ...], lines: int) -> None:
     with subprocess.Popen([sys.executable, "-m", "proofcast.cli", *command], stdout=subprocess.PIPE, text=True) as one:
         assert one.stdout
         for _ in range(lines):
-            one.stdout.readline()
+            assert one.stdout.readline(), "it has ended by itself"
         one.kill()

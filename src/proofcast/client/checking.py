@@ -51,6 +51,7 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class ProvenReceipt:
     logs: tuple[Log, ...]
+    block_number: int
     timestamp: int
     first_log_index: int
     """In the block, as the broker says."""
@@ -109,7 +110,7 @@ class Checker:
                 HINT,
             )
         logs = verify_receipt(evidence, header).logs
-        proven = ProvenReceipt(logs, header.timestamp, at.log_index - evidence.log_position)
+        proven = ProvenReceipt(logs, header.number, header.timestamp, at.log_index - evidence.log_position)
         self._evidence = b""
         self._receipts[at.block_hash, at.transaction_index] = proven
         if len(self._receipts) > RECEIPTS_KEPT:
@@ -120,6 +121,10 @@ class Checker:
 def verify_event(event: Event, receipt: ProvenReceipt, wanted: Wanted) -> None:
     at = event.position
     place = at.log_index - receipt.first_log_index
+    if at.block_number != receipt.block_number:
+        raise refuse(
+            f"the event is said to be of block `{at.block_number}`, its block is `{receipt.block_number}`", HINT
+        )
     if not 0 <= place < len(receipt.logs):
         raise refuse(f"the receipt has `{len(receipt.logs)}` logs, so none at `{place}`", HINT)
     log = receipt.logs[place]

@@ -104,7 +104,7 @@ def prove_receipt(evidence: Evidence, event: Event, block_hash: bytes) -> Proven
         )
         raise InvalidInput(Reason.DISAGREES, message, hint="the gateway is wrong or lies; subscribe to another")
     logs = verify_receipt(evidence, header).logs
-    return ProvenReceipt(logs, header.timestamp, at.log_index - evidence.log_position)
+    return ProvenReceipt(logs, header.number, header.timestamp, at.log_index - evidence.log_position)
 
 
 def refuse_headers(headers: Sequence[VerifiedHeader]) -> InvalidInput:
