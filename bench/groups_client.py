@@ -28,6 +28,8 @@ SIZES = (359, 756)
 """Bytes of the paper's operations: a password updated, a post edited."""
 ROUNDS = 150
 IN_A_ROW = 25
+FEW_ROUNDS = 400
+"""Of sends to a single peer, shared among more: the shortest scatter most."""
 TOGETHER_ROUNDS = 40
 """CPU times scatter by half where something else runs."""
 COMMIT_SERIES = 32
@@ -117,8 +119,12 @@ class ClientCosts:
 def measure_client(peers: int, size: int, folder: Path) -> ClientCosts:
     bench = make_bench(folder, peers)
     draft = Draft(os.urandom(size), tuple(client.device for client in bench.clients))
-    alone = [found for _ in range(ROUNDS // IN_A_ROW) for found in send_in_a_row(bench, draft, folder)]
-    together = min(send_together(bench, draft) for _ in range(TOGETHER_ROUNDS))
+    alone = [
+        found
+        for _ in range(max(ROUNDS, FEW_ROUNDS // peers) // IN_A_ROW)
+        for found in send_in_a_row(bench, draft, folder)
+    ]
+    together = min(send_together(bench, draft) for _ in range(max(TOGETHER_ROUNDS, FEW_ROUNDS // peers)))
     sealed, opened = (min(spent) for spent in zip(*(use_sessions(bench) for _ in range(8)), strict=True))
     received = min(receive(bench, draft) for _ in range(10))
     bench.vault.database.close()
