@@ -12,7 +12,6 @@ from aiohttp import web
 
 from proofcast.broker.io.door import STORE
 from proofcast.broker.io.http import STORE_FILE, Settings, build_runner
-from proofcast.broker.io.memory import share_arenas
 from proofcast.broker.io.routes.dashboard import DASHBOARD
 from proofcast.broker.io.routes.peers import PEERS
 from proofcast.broker.io.store.database import is_made
@@ -53,7 +52,6 @@ def serve(
         verify_before(host, settings.store or str(feed / STORE_FILE))
         note("everything given is right")
         return
-    share_arenas()
     serving = serve_until_interrupted(feed, get_contracts(topics).topics, settings, host, port, options["peers"])
     uvloop.run(serving)
 
