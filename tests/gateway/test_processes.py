@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from proofcast.cli import main
-from proofcast.errors import InvalidRequest
+from proofcast.client.checking import Wanted
+from proofcast.client.io.http import Client
+from proofcast.errors import InvalidRequest, Unavailable
+from proofcast.gateway.io import carrying
 from proofcast.gateway.io.outbox import CarryingStore
 from proofcast.overlay.io.control import ask
 from proofcast.overlay.io.options import SOCKET_NAME
@@ -25,6 +28,23 @@ def test_store_of_another_topic_is_refused(tmp_path: Path) -> None:
     CarryingStore(tmp_path / "gateway.sqlite", "flights at finalized").close()
     with pytest.raises(InvalidRequest, match="belongs to a gateway of `flights at finalized`"):
         CarryingStore(tmp_path / "gateway.sqlite", "trains at finalized")
+
+
+def test_full_disk_is_told(tmp_path: Path) -> None:
+    store = CarryingStore(tmp_path / "gateway.sqlite", "flights")
+    store._database.execute("PRAGMA max_page_count = 8")
+    with pytest.raises(Unavailable, match="database or disk is full"):
+        store.add("one", "flights T", bytes(100_000))
+    assert (store.get_cursor(), store.count()) == ("", 0)
+    store.close()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_gateway_does_not_wait_for_a_reader_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(carrying, "subscribe", lambda *_: 1 / 0)
+    carriage = carrying.Carriage(tmp_path, "flights", "flights", Wanted(b"t" * 20), "oldest", "latest", bytes(32))
+    with Client("http://127.0.0.1:1") as client, pytest.raises(AssertionError, match="a fault of ours"):
+        next(carrying.carry(client, carriage, print))
 
 
 def test_what_waits_is_kept_with_its_number(tmp_path: Path) -> None:

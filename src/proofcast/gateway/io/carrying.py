@@ -71,9 +71,9 @@ def carry(client: Client, carriage: Carriage, note: Callable[[str], None]) -> It
     try:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             while True:
-                waiting = store.read(AT_ONCE)
-                if not waiting and progress.failure is not None:
-                    raise progress.failure
+                is_reading, waiting = reading.is_alive(), store.read(AT_ONCE)
+                if not waiting and not is_reading:
+                    raise progress.failure or AssertionError("reading ended by a fault of ours, told above")
                 handed = pool.map(partial(hand_over, carriage, store.session), waiting)
                 for one, event_id in zip(waiting, handed, strict=True):
                     if event_id:

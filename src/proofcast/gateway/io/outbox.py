@@ -7,6 +7,8 @@ repetition and delivers nothing twice.
 
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,15 +40,13 @@ class CarryingStore:
     def __init__(self, file: Path, source: str) -> None:
         """`source` says what is carried: a file of another source is refused."""
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        try:
+        self._file = file
+        with self._storing():
             self._database = sqlite3.connect(file, isolation_level=None, timeout=10.0)
             self._database.executescript(SCHEMA)
             row = (source, str(time.time_ns()), "")
             self._database.execute("INSERT OR IGNORE INTO state VALUES (1, ?, ?, ?)", row)
             found, session = self._database.execute("SELECT source, session FROM state").fetchone()
-        except sqlite3.Error as error:
-            hint = "name another `--state`, or look at its permissions"
-            raise Unavailable(Reason.NOT_STORED, f"`{file}` cannot be used (`{error}`)", hint=hint) from error
         if found != source:
             message = f"`{file}` belongs to a gateway of `{found}`, not of `{source}`"
             raise InvalidRequest(Reason.BAD_ARGUMENT, message, hint="name another `--state`, or what it began with")
@@ -55,6 +55,15 @@ class CarryingStore:
     def close(self) -> None:
         self._database.close()
 
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            message = f"`{self._file}` cannot be used (`{error}`)"
+            hint = "look at its permissions and make room on the disk, or name another `--state`"
+            raise Unavailable(Reason.NOT_STORED, message, hint=hint) from error
+
     def get_cursor(self) -> str:
         """Where reading goes on; empty before the first event."""
         (cursor,) = self._database.execute("SELECT cursor FROM state").fetchone()
@@ -62,13 +71,14 @@ class CarryingStore:
 
     def add(self, cursor: str, attributes: str, payload: bytes) -> None:
         row = (time.time_ns() // 1_000_000, attributes, payload)
-        with self._database:
+        with self._storing(), self._database:
             self._database.execute("BEGIN IMMEDIATE")
             self._database.execute("INSERT INTO waiting (born_ms, attributes, payload) VALUES (?, ?, ?)", row)
             self._database.execute("UPDATE state SET cursor = ?", (cursor,))
 
     def pass_over(self, cursor: str) -> None:
-        self._database.execute("UPDATE state SET cursor = ?", (cursor,))
+        with self._storing():
+            self._database.execute("UPDATE state SET cursor = ?", (cursor,))
 
     def read(self, count: int) -> list[Waiting]:
         """The oldest that wait."""
@@ -88,4 +98,5 @@ class CarryingStore:
 
     def remove(self, sequence: int) -> None:
         """The overlay has it."""
-        self._database.execute("DELETE FROM waiting WHERE sequence = ?", (sequence,))
+        with self._storing():
+            self._database.execute("DELETE FROM waiting WHERE sequence = ?", (sequence,))
